@@ -1,0 +1,73 @@
+package scaler
+
+import "time"
+
+// Decision is one replica target with everything that led to it. It is the value that is answered, logged and
+// explained.
+type Decision struct {
+	Time    time.Time `json:"time"`
+	Service string    `json:"service"`
+	// Replicas is the target N. It is meaningless when Unavailable is set.
+	Replicas int  `json:"replicas"`
+	Active   bool `json:"active"`
+	// Unavailable says why there is no answer; empty when there is one.
+	Unavailable string `json:"unavailable,omitempty"`
+	// Raw is the target computed from this tick alone, after the limits Min and Max and before the rules that hold it up.
+	Raw int `json:"raw"`
+	// Need is the largest vote before the surge for stuck pods.
+	Need    int    `json:"need"`
+	Surge   int    `json:"surge,omitempty"`
+	Binding string `json:"binding"`
+	// Limited is min, max, step, window, rate or empty: what kept the target from being Raw.
+	Limited string `json:"limited,omitempty"`
+	Votes   []Vote `json:"votes"`
+	// Reasons are reason codes, in the order they applied.
+	Reasons []string `json:"reasons"`
+	// Stale sources vote with an old value, missing ones no longer vote.
+	Stale   []Signal `json:"stale,omitempty"`
+	Missing []Signal `json:"missing,omitempty"`
+
+	Ready           int     `json:"ready"`
+	Starting        int     `json:"starting"`
+	Stuck           int     `json:"stuck,omitempty"`
+	ReadyInTime     float64 `json:"readyInTime,omitempty"`
+	CurrentReplicas int     `json:"currentReplicas"`
+	// HeldByTolerance is set when the autoscaler will not follow because the change is within its tolerance.
+	HeldByTolerance bool        `json:"heldByTolerance,omitempty"`
+	Lead            LeadTime    `json:"lead"`
+	Forecast        *Forecast   `json:"forecast,omitempty"`
+	Override        *Override   `json:"override,omitempty"`
+	Text            string      `json:"text"`
+	PolicyHash      string      `json:"policyHash"`
+	Signals         []SignalAge `json:"signals"`
+}
+
+// Vote is what one rule asks for.
+type Vote struct {
+	// Name is queue, rate, utilisation, forecast or down.
+	Name     string `json:"name"`
+	Replicas int    `json:"replicas"`
+	// Exact is the value before rounding up.
+	Exact float64 `json:"exact"`
+	Text  string  `json:"text"`
+	Stale bool    `json:"stale,omitempty"`
+	// Used is false for a vote that is only recorded.
+	Used bool `json:"used"`
+}
+
+// LeadTime is how long a new replica takes, and how that is known.
+type LeadTime struct {
+	Seconds float64 `json:"seconds"`
+	Samples int     `json:"samples"`
+	// Source is configured, learned or prior.
+	Source string `json:"source"`
+}
+
+// SignalAge is the newest reading of a signal.
+type SignalAge struct {
+	Signal Signal  `json:"signal"`
+	Value  float64 `json:"value"`
+	// Age is in seconds; negative if there never was a reading.
+	Age   float64 `json:"age"`
+	Error string  `json:"error,omitempty"`
+}

@@ -1,0 +1,56 @@
+package scaler
+
+import "time"
+
+// Inputs is everything that one evaluation sees.
+type Inputs struct {
+	// Signals holds the readings since the last evaluation, oldest first, by signal. A reading that is not valid
+	// (empty result, NaN, Inf, negative, failed query) is not in it.
+	Signals map[Signal][]Sample
+	// Errors says why a configured signal has no valid reading this time.
+	Errors map[Signal]string
+	Pods   Pods
+	// Forecast is the predictor's vote; nil without one.
+	Forecast *Forecast
+	// CurrentReplicas is the scale target's present count, for the record only; -1 is unknown.
+	CurrentReplicas int
+	// HPATolerance is what the autoscaler would tolerate without following, 0.1 by default; negative is unknown.
+	HPATolerance float64
+}
+
+// Sample is one valid reading.
+type Sample struct {
+	// At is when the value was measured, not when it was asked for.
+	At    time.Time
+	Value float64
+}
+
+// Pods is the state of the scale target, counted in scale units.
+type Pods struct {
+	// Known is false without a cluster view or metrics.
+	Known bool
+	Ready int
+	// Starting holds the age of each unit that is not ready yet.
+	Starting []time.Duration
+	// StartTimes are recorded end-to-end start times, oldest first.
+	StartTimes []time.Duration
+	// BecameReady is when a unit last became ready; zero if unknown.
+	BecameReady time.Time
+}
+
+// Forecast is the predictor's order.
+type Forecast struct {
+	// Replicas is the order: the largest need over everything that must be ready between now and now + lead.
+	Replicas int
+	// Used is false in shadow mode: the order is recorded and not used.
+	Used bool
+	// Mode and Reason are the predictor's mode and reason code.
+	Mode, Reason string
+	// Text explains the order in one sentence.
+	Text string
+	// NeedWithin tells whether any need above zero is forecast within the lead.
+	NeedWithin bool
+	// NeedAgain is when the forecast next needs more replicas than are reported; zero if not foreseen.
+	NeedAgain time.Time
+	Lead      time.Duration
+}
