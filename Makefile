@@ -1,0 +1,107 @@
+# warmpool. Nothing has to be installed by hand: tools are built from the Go module registry into .cache/bin, each from
+# a nested module of its own, so that their dependencies never reach go.mod.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+BIN := $(CURDIR)/.cache/bin
+export PATH := $(BIN):$(PATH)
+GO ?= go
+PKGS ?= ./...
+DEMO_FOR ?= 90s
+FUZZTIME ?= 30s
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  %-14s %s\n", $$1, $$2}'
+
+# --- run
+
+.PHONY: build
+build: ## Build bin/warmpool
+	$(GO) build -trimpath -o bin/warmpool ./cmd/warmpool
+
+.PHONY: demo
+demo: build ## A day in the life of a virtual cluster, accelerated, against the real server (no cluster, no Prometheus)
+	bin/warmpool serve --demo --for $(DEMO_FOR)
+
+.PHONY: run
+run: build ## Serve with CONFIG=path (default deploy/examples/warmpool.yaml)
+	bin/warmpool serve --config $${CONFIG:-deploy/examples/warmpool.yaml} --tls-self-signed .warmpool/tls --data-dir .warmpool/data
+
+# --- tools
+
+# A tool is rebuilt when its module's checksums change.
+$(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc $(BIN)/ko &: tools/go.sum
+	cd tools && $(GO) build -o $(BIN)/ github.com/bufbuild/buf/cmd/buf google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc github.com/google/ko
+	@touch $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc $(BIN)/ko
+
+$(BIN)/golangci-lint $(BIN)/gofumpt $(BIN)/govulncheck &: tools/lint/go.sum
+	cd tools/lint && $(GO) build -o $(BIN)/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint mvdan.cc/gofumpt golang.org/x/vuln/cmd/govulncheck
+	@touch $(BIN)/golangci-lint $(BIN)/gofumpt $(BIN)/govulncheck
+
+# Only static targets are needed, so the service discoveries and their cloud SDKs stay out of the build.
+$(BIN)/prometheus $(BIN)/promtool &: tools/prometheus/go.sum
+	cd tools/prometheus && $(GO) build -tags remove_all_sd -o $(BIN)/ github.com/prometheus/prometheus/cmd/prometheus github.com/prometheus/prometheus/cmd/promtool
+	@touch $(BIN)/prometheus $(BIN)/promtool
+
+# --- check
+
+.PHONY: test
+test: $(BIN)/prometheus $(BIN)/promtool ## Run the tests, a real Prometheus included
+	WARMPOOL_REQUIRE_PROMETHEUS=1 $(GO) test -shuffle=on -timeout 20m $(PKGS)
+
+.PHONY: test-race
+test-race: $(BIN)/prometheus $(BIN)/promtool ## The same with the race detector
+	WARMPOOL_REQUIRE_PROMETHEUS=1 $(GO) test -race -shuffle=on -timeout 40m $(PKGS)
+
+.PHONY: test-keda
+test-keda: build ## KEDA's own client against the running server (its build takes minutes when cold)
+	cd test/keda && WARMPOOL_BINARY=$(CURDIR)/bin/warmpool $(GO) test -count=1 -timeout 20m ./...
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint $(BIN)/buf ## Linters, proto lint and breaking changes, generated code
+	golangci-lint run
+	buf lint
+	buf breaking --against proto/released.binpb
+	$(MAKE) --no-print-directory verify
+
+.PHONY: fmt
+fmt: $(BIN)/gofumpt ## Format the code
+	gofumpt -w $$(git ls-files '*.go' | grep -v '\.pb\.go$$')
+
+.PHONY: generate
+generate: $(BIN)/buf ## Generate the protocol code
+	buf generate
+
+.PHONY: protocol-release
+protocol-release: $(BIN)/buf ## Record the protocols as released: what later changes must stay compatible with
+	buf build -o proto/released.binpb
+
+.PHONY: verify
+verify: generate ## Fail when generated code is not committed
+	git diff --exit-code -- proto
+
+.PHONY: vuln
+vuln: $(BIN)/govulncheck ## Known vulnerabilities in what the binary calls (needs the vulnerability database)
+	govulncheck ./...
+
+.PHONY: fuzz
+fuzz: ## Fuzz every decoder for FUZZTIME each
+	tools/fuzz.sh $(FUZZTIME)
+
+# --- measure
+
+.PHONY: bench
+bench: build ## The fixed benchmark subset; writes docs/benchmarks.md
+	tools/bench.sh
+
+# --- ship
+
+.PHONY: image
+image: $(BIN)/ko ## Build an OCI archive of the image without a daemon (the base image comes from a registry)
+	mkdir -p bin && ko build --push=false --bare --sbom=spdx --platform=linux/amd64,linux/arm64 --oci-layout-path=bin/image ./cmd/warmpool
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin .cache .warmpool
