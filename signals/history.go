@@ -1,0 +1,204 @@
+package signals
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"github.com/warmpool/warmpool/config"
+	"github.com/warmpool/warmpool/scaler"
+)
+
+const (
+	// mostPoints is the largest number of points per series and request; Prometheus refuses more than 11,000.
+	mostPoints = 10_080
+	// pointsPerSlot is how often a slot of history is looked at.
+	pointsPerSlot = 5
+	// leastCoverage is the share of a slot's points that must be there: a rate over gaps reads low.
+	leastCoverage = 0.7
+)
+
+// Rewind reads what [Reader.Read] would have reported at each multiple of step from from to to, both included, and
+// reports all samples of a query at once. It serves to rebuild short windows of many services after a start, in one
+// request per expression: (to-from)/step must be below 10,080.
+func (r *Reader) Rewind(ctx context.Context, from, to time.Time, step time.Duration, services [][]config.Query, report Report) {
+	from, to = ceilTo(from, step), to.Truncate(step)
+	p := newPlan(services, func(q config.Query, value, age *table) ([]scaler.Sample, error) {
+		return seriesSamples(q, value, age)
+	})
+	r.run(ctx, p, newRangeTable, r.rangeRequest(from, to, step), report)
+}
+
+func (r *Reader) rangeRequest(from, to time.Time, step time.Duration) request {
+	return func(ctx context.Context, expr string) (model.Value, promv1.Warnings, error) {
+		value, warnings, _, err := r.api.QueryRange(ctx, expr, promv1.Range{Start: from, End: to, Step: step},
+			promv1.WithTimeout(r.options.Timeout))
+		return value, warnings, err
+	}
+}
+
+// seriesSamples keeps the valid points of one row, each with the time at which it was measured.
+func seriesSamples(q config.Query, value, age *table) ([]scaler.Sample, error) {
+	found, failure := value.pick(q.Match)
+	if failure != nil {
+		return nil, failure
+	}
+	measured := map[model.Time]time.Time{}
+	if age != nil {
+		newest, failure := age.pick(q.Match)
+		if failure != nil {
+			return nil, failf(Age, "%v", failure)
+		}
+		for _, point := range newest.points {
+			if at, failure := measuredAt(float64(point.Value), point.Timestamp.Time()); failure == nil {
+				measured[point.Timestamp] = at
+			}
+		}
+	}
+	samples := make([]scaler.Sample, 0, len(found.points))
+	for _, point := range found.points {
+		at := point.Timestamp.Time()
+		if age != nil {
+			known, ok := measured[point.Timestamp]
+			if !ok {
+				continue
+			}
+			at = known
+		}
+		if s, failure := sample(at, float64(point.Value), q.Scale); failure == nil {
+			samples = append(samples, s)
+		}
+	}
+	return samples, nil
+}
+
+// History returns the mean of a query over each slot from from to to, NaN where less than 70 % of a slot is known.
+// from and to must be multiples of slot. Only the query's own row is transferred, a week per request.
+func (r *Reader) History(ctx context.Context, q config.Query, from, to time.Time, slot time.Duration) ([]float64, error) {
+	step := slot / pointsPerSlot
+	if step <= 0 || !from.Equal(from.Truncate(slot)) || !to.Equal(to.Truncate(slot)) || to.Before(from) {
+		return nil, fmt.Errorf("history from %v to %v is not aligned to slots of %v", from, to, slot)
+	}
+	slots := newSlots(from, to, slot)
+	q.Expr, q.AgeExpr = onlyRow(q.Expr, q.Match), onlyRow(q.AgeExpr, q.Match)
+	for start := from; start.Before(to); {
+		end := start.Add(mostPoints / pointsPerSlot * slot)
+		if end.After(to) {
+			end = to
+		}
+		if err := r.fill(ctx, slots, q, start, end, step); err != nil {
+			return nil, fmt.Errorf("read history from %s: %w", start.UTC().Format(time.RFC3339), err)
+		}
+		start = end
+	}
+	return slots.means(), nil
+}
+
+// fill reads the points after start up to end: a rate at t speaks of the time before t.
+func (r *Reader) fill(ctx context.Context, slots *slots, q config.Query, start, end time.Time, step time.Duration) error {
+	send := r.rangeRequest(start.Add(step), end, step)
+	read := func(expr string) (*row, error) {
+		value, failure := r.ask(ctx, expr, send)
+		if failure != nil {
+			return nil, failure
+		}
+		t, failure := newRangeTable(value)
+		if failure != nil {
+			return nil, failure
+		}
+		found, failure := t.pick(q.Match)
+		switch {
+		case failure != nil && failure.class == Empty:
+			return &row{}, nil
+		case failure != nil:
+			return nil, failure
+		}
+		return found, nil
+	}
+	value, err := read(q.Expr)
+	if err != nil {
+		return err
+	}
+	fresh := func(model.Time) bool { return true }
+	if q.AgeExpr != "" {
+		age, err := read(q.AgeExpr)
+		if err != nil {
+			return err
+		}
+		known := map[model.Time]bool{}
+		for _, point := range age.points {
+			at, failure := measuredAt(float64(point.Value), point.Timestamp.Time())
+			// Two steps allow for scrapes as far apart as one step; later the store repeats an old value.
+			known[point.Timestamp] = failure == nil && point.Timestamp.Time().Sub(at) <= 2*step
+		}
+		fresh = func(t model.Time) bool { return known[t] }
+	}
+	for _, point := range value.points {
+		if s, failure := sample(point.Timestamp.Time(), float64(point.Value), q.Scale); failure == nil && fresh(point.Timestamp) {
+			slots.add(s)
+		}
+	}
+	return nil
+}
+
+// slots adds up points by slot.
+type slots struct {
+	from  time.Time
+	slot  time.Duration
+	sum   []float64
+	count []int
+}
+
+func newSlots(from, to time.Time, slot time.Duration) *slots {
+	n := int(to.Sub(from) / slot)
+	return &slots{from: from, slot: slot, sum: make([]float64, n), count: make([]int, n)}
+}
+
+func (s *slots) add(point scaler.Sample) {
+	// The point at the very end of a slot belongs to it.
+	i := int((point.At.Sub(s.from) - 1) / s.slot)
+	if i >= 0 && i < len(s.sum) {
+		s.sum[i] += point.Value
+		s.count[i]++
+	}
+}
+
+func (s *slots) means() []float64 {
+	means := make([]float64, len(s.sum))
+	for i := range means {
+		means[i] = math.NaN()
+		if float64(s.count[i]) >= leastCoverage*pointsPerSlot {
+			means[i] = s.sum[i] / float64(s.count[i])
+		}
+	}
+	return means
+}
+
+// onlyRow restricts the result of any expression to one row: PromQL has no label filter for results, but the
+// intersection with a constant that carries the labels is one.
+func onlyRow(expr string, match map[string]string) string {
+	if expr == "" || len(match) == 0 {
+		return expr
+	}
+	constant := "vector(1)"
+	names := labelNames(match)
+	for _, name := range names {
+		value := strings.ReplaceAll(match[name], "$", "$$")
+		constant = fmt.Sprintf(`label_replace(%s, %q, %s, "", "")`, constant, name, strconv.Quote(value))
+	}
+	return fmt.Sprintf("(%s) and on (%s) %s", expr, strings.Join(names, ", "), constant)
+}
+
+func ceilTo(t time.Time, step time.Duration) time.Time {
+	down := t.Truncate(step)
+	if down.Before(t) {
+		return down.Add(step)
+	}
+	return down
+}

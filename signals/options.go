@@ -1,0 +1,45 @@
+package signals
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Options say how the metric store is reached.
+type Options struct {
+	// URL is the base address, without /api/v1. A user and password in it are sent as basic authentication.
+	URL string
+	// Timeout bounds one request; 2 s if 0.
+	Timeout time.Duration
+	// MaxConcurrent bounds the requests in flight over all readers of this value; 8 if 0.
+	MaxConcurrent int
+	// Headers are added to each request, such as X-Scope-OrgID for a tenant.
+	Headers map[string]string
+	// BearerTokenFile is read for each request.
+	BearerTokenFile string
+	TLS             TLS
+	// Seed makes the jitter of retries repeatable; instances should have different ones.
+	Seed uint64
+	// Log gets new warnings of the server; nil discards them.
+	Log *slog.Logger
+	// Metrics gets the metrics of the requests; nil keeps them unregistered.
+	Metrics prometheus.Registerer
+}
+
+// TLS names PEM files; they are read again for each handshake, the CA file once.
+type TLS struct{ CAFile, CertFile, KeyFile string }
+
+func (o Options) withDefaults() Options {
+	if o.Timeout <= 0 {
+		o.Timeout = 2 * time.Second
+	}
+	if o.MaxConcurrent <= 0 {
+		o.MaxConcurrent = 8
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

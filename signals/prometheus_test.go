@@ -1,0 +1,311 @@
+package signals
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/warmpool/warmpool/config"
+	"github.com/warmpool/warmpool/scaler"
+)
+
+// exporter is a scrape target whose text the test sets.
+type exporter struct {
+	*httptest.Server
+	mu      sync.Mutex
+	text    string
+	scrapes chan struct{}
+}
+
+func newExporter(t *testing.T) *exporter {
+	t.Helper()
+	e := &exporter{scrapes: make(chan struct{})}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case e.scrapes <- struct{}{}:
+		default:
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = w.Write([]byte(e.text))
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// set changes the text and returns when a scrape of it is stored: one scrape may have begun before the change, the
+// second sees it, and the third only begins when the second is stored.
+func (e *exporter) set(t *testing.T, text string) {
+	t.Helper()
+	e.mu.Lock()
+	e.text = text
+	e.mu.Unlock()
+	for range 3 {
+		select {
+		case <-e.scrapes:
+		case <-time.After(20 * time.Second):
+			t.Fatal("Prometheus does not scrape")
+		}
+	}
+}
+
+// startPrometheus runs a real Prometheus that scrapes the targets by job name every 100 ms.
+func startPrometheus(t *testing.T, targets map[string]*exporter) string {
+	t.Helper()
+	binary := os.Getenv("WARMPOOL_PROMETHEUS")
+	if binary == "" {
+		found, err := exec.LookPath("prometheus")
+		if err != nil {
+			const remedy = "no prometheus in PATH: apt-get install prometheus, or name the binary in WARMPOOL_PROMETHEUS"
+			if os.Getenv("WARMPOOL_REQUIRE_PROMETHEUS") != "" {
+				t.Fatal(remedy)
+			}
+			t.Skip(remedy)
+		}
+		binary = found
+	}
+	dir := t.TempDir()
+	var file strings.Builder
+	file.WriteString("global: {scrape_interval: 100ms, scrape_timeout: 100ms}\nscrape_configs:\n")
+	for job, target := range targets {
+		fmt.Fprintf(&file, "- {job_name: %s, honor_labels: true, static_configs: [{targets: [%q]}]}\n",
+			job, strings.TrimPrefix(target.URL, "http://"))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(file.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	command := exec.Command(binary, "--config.file="+filepath.Join(dir, "prometheus.yml"),
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=warn")
+	command.Stderr = os.Stderr
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	awaitReady(t, "http://"+address+"/-/ready")
+	return "http://" + address
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func awaitReady(t *testing.T, url string) {
+	t.Helper()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for range 600 {
+		response, err := http.Get(url)
+		if err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		<-ticker.C
+	}
+	t.Fatal("Prometheus did not become ready within 30 s")
+}
+
+// outcome is one reported query.
+type outcome struct {
+	samples []scaler.Sample
+	err     error
+}
+
+func (o outcome) value() float64 {
+	if o.err != nil || len(o.samples) == 0 {
+		return -1
+	}
+	return o.samples[len(o.samples)-1].Value
+}
+
+func (o outcome) class() string {
+	if o.err == nil {
+		return "ok"
+	}
+	return o.err.(*Error).Class()
+}
+
+// readAll reads and fails the test unless each query is reported exactly once.
+func readAll(t *testing.T, r *Reader, ctx context.Context, at time.Time, services ...[]config.Query) [][]outcome {
+	t.Helper()
+	outcomes := make([][]outcome, len(services))
+	reported := 0
+	for i := range services {
+		outcomes[i] = make([]outcome, len(services[i]))
+	}
+	seen := map[[2]int]bool{}
+	r.Read(ctx, at, services, func(s, q int, samples []scaler.Sample, err error) {
+		if seen[[2]int{s, q}] {
+			t.Errorf("query %d of service %d reported twice", q, s)
+		}
+		seen[[2]int{s, q}] = true
+		reported++
+		outcomes[s][q] = outcome{samples, err}
+	})
+	want := 0
+	for i := range services {
+		want += len(services[i])
+	}
+	if reported != want {
+		t.Fatalf("%d of %d queries reported", reported, want)
+	}
+	return outcomes
+}
+
+func vllm(namespace, modelName string, waiting any) string {
+	return fmt.Sprintf("vllm:num_requests_waiting{namespace=%q,model_name=%q} %v\n", namespace, modelName, waiting)
+}
+
+var (
+	waitingQuery = config.Query{
+		Signal:  scaler.Waiting,
+		Expr:    `sum by (namespace, model_name) (vllm:num_requests_waiting)`,
+		AgeExpr: `max by (namespace, model_name) (timestamp(vllm:num_requests_waiting))`,
+		By:      []string{"namespace", "model_name"},
+		Match:   map[string]string{"namespace": "prod", "model_name": "a"},
+	}
+	utilizationQuery = config.Query{
+		Signal: scaler.Utilization,
+		Expr:   `avg by (namespace) (avg by (namespace, pod) (DCGM_FI_DEV_GPU_UTIL))`,
+		By:     []string{"namespace"}, Match: map[string]string{"namespace": "prod"}, Scale: 0.01,
+	}
+)
+
+func TestRealPrometheus(t *testing.T) {
+	engine, dcgm := newExporter(t), newExporter(t)
+	url := startPrometheus(t, map[string]*exporter{"vllm": engine, "dcgm": dcgm})
+	r, err := NewReader(Options{URL: url, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	read := func(q config.Query) outcome {
+		return readAll(t, r, t.Context(), time.Now(), []config.Query{q})[0][0]
+	}
+
+	engine.set(t, vllm("prod", "a", 3)+vllm("prod", "b", 100)+vllm("other", "a", 50))
+	dcgm.set(t, "DCGM_FI_DEV_GPU_UTIL{namespace=\"prod\",pod=\"p\",gpu=\"0\"} 90\n"+
+		"DCGM_FI_DEV_GPU_UTIL{namespace=\"prod\",pod=\"p\",gpu=\"1\"} 70\n")
+
+	t.Run("only the own row", func(t *testing.T) {
+		o := read(waitingQuery)
+		if o.value() != 3 {
+			t.Fatalf("waiting = %v (%v), want 3", o.value(), o.err)
+		}
+		if age := time.Since(o.samples[0].At); age < 0 || age > 5*time.Second {
+			t.Errorf("age of a sample scraped every 100 ms = %v", age)
+		}
+	})
+	t.Run("percent becomes a share", func(t *testing.T) {
+		// (90 + 70) / 2 = 80 percent.
+		if o := read(utilizationQuery); o.value() != 0.8 {
+			t.Errorf("utilisation = %v (%v), want 0.8", o.value(), o.err)
+		}
+	})
+	t.Run("queue rises", func(t *testing.T) {
+		engine.set(t, vllm("prod", "a", 42))
+		if o := read(waitingQuery); o.value() != 42 {
+			t.Errorf("waiting = %v (%v), want 42", o.value(), o.err)
+		}
+	})
+	t.Run("labels missing", func(t *testing.T) {
+		engine.set(t, "vllm:num_requests_waiting{model_name=\"a\"} 7\n")
+		if o := read(waitingQuery); o.class() != "empty" {
+			t.Errorf("a row without namespace was read as %v (%v), want empty", o.value(), o.err)
+		}
+	})
+	t.Run("two samples", func(t *testing.T) {
+		engine.set(t, "vllm:num_requests_waiting{namespace=\"prod\",model_name=\"a\",engine=\"0\"} 2\n"+
+			"vllm:num_requests_waiting{namespace=\"prod\",model_name=\"a\",engine=\"1\"} 5\n")
+		raw := waitingQuery
+		raw.Expr, raw.AgeExpr = "vllm:num_requests_waiting", ""
+		if o := read(raw); o.class() != "ambiguous" {
+			t.Errorf("two rows gave %v (%v), want ambiguous", o.value(), o.err)
+		}
+		if o := read(waitingQuery); o.value() != 7 {
+			t.Errorf("the aggregating query gave %v (%v), want 7", o.value(), o.err)
+		}
+	})
+	for _, bad := range []string{"NaN", "+Inf", "-Inf", "-3"} {
+		t.Run("value "+bad, func(t *testing.T) {
+			engine.set(t, vllm("prod", "a", bad))
+			if o := read(waitingQuery); o.class() != "invalid" || len(o.samples) != 0 {
+				t.Errorf("%s gave %v (%v), want invalid", bad, o.samples, o.err)
+			}
+		})
+	}
+	t.Run("zero is a value", func(t *testing.T) {
+		engine.set(t, vllm("prod", "a", 0))
+		if o := read(waitingQuery); o.value() != 0 {
+			t.Errorf("waiting = %v (%v), want 0", o.value(), o.err)
+		}
+	})
+	t.Run("series vanish", func(t *testing.T) {
+		engine.set(t, "# nothing\n")
+		if o := read(waitingQuery); o.class() != "empty" {
+			t.Errorf("a vanished series gave %v (%v), want empty", o.value(), o.err)
+		}
+	})
+	t.Run("scalar, matrix, string", func(t *testing.T) {
+		for expr, want := range map[string]string{
+			"scalar(vector(4))": "ok", "vllm:num_requests_waiting[1m]": "wrong-type", `"text"`: "answer", "sum(": "refused",
+		} {
+			if o := read(config.Query{Signal: scaler.Waiting, Expr: expr}); o.class() != want {
+				t.Errorf("%s: %s (%v), want %s", expr, o.class(), o.err, want)
+			}
+		}
+	})
+	t.Run("rewind and history", func(t *testing.T) { rewindAndHistory(t, r, engine) })
+}
+
+func rewindAndHistory(t *testing.T, r *Reader, engine *exporter) {
+	engine.set(t, vllm("prod", "a", 8)+vllm("prod", `we"ird$1`, 9))
+	// A whole second with the new values: at most two seconds of ten scrapes.
+	for range 22 {
+		<-engine.scrapes
+	}
+	now := time.Now()
+	var samples []scaler.Sample
+	r.Rewind(t.Context(), now.Add(-10*time.Second), now, time.Second, [][]config.Query{{waitingQuery}},
+		func(_, _ int, s []scaler.Sample, err error) {
+			if err != nil {
+				t.Errorf("rewind: %v", err)
+			}
+			samples = s
+		})
+	if len(samples) == 0 || samples[len(samples)-1].Value != 8 {
+		t.Errorf("rewind gave %v, want 8 as the last value", samples)
+	}
+	odd := waitingQuery
+	odd.Match = map[string]string{"namespace": "prod", "model_name": `we"ird$1`}
+	end := now.Truncate(time.Second)
+	values, err := r.History(t.Context(), odd, end.Add(-5*time.Second), end, time.Second)
+	if err != nil || len(values) != 5 {
+		t.Fatalf("history = %v, %v; want five slots", values, err)
+	}
+	// The newest slot is complete and the oldest lies before the series or inside it.
+	if values[4] != 9 {
+		t.Errorf("history of a label with quote and dollar = %v, want 9 in the newest slot", values)
+	}
+}

@@ -1,0 +1,161 @@
+package signals
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// largestAnswer bounds one answer in bytes; 20,000 rows with long labels need about 8 MiB.
+const largestAnswer = 64 << 20
+
+// transport adds headers and the bearer token to every request and bounds the answer.
+type transport struct {
+	next      http.RoundTripper
+	headers   map[string]string
+	tokenFile string
+}
+
+// exchange is what an attempt learns about its HTTP exchange beyond the client library's error.
+type exchange struct {
+	status     int
+	retryAfter string
+}
+
+type exchangeKey struct{}
+
+func withExchange(ctx context.Context, e *exchange) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, e)
+}
+
+func newTransport(o Options) (*transport, error) {
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.MaxIdleConnsPerHost = o.MaxConcurrent
+	base.MaxConnsPerHost = 2 * o.MaxConcurrent
+	config, err := clientTLS(o.TLS)
+	if err != nil {
+		return nil, err
+	}
+	base.TLSClientConfig = config
+	t := &transport{next: base, headers: o.Headers, tokenFile: o.BearerTokenFile}
+	if _, err := t.token(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func clientTLS(o TLS) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.CAFile != "" {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read prometheus.tls.caFile: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("prometheus.tls.caFile %s holds no PEM certificate", o.CAFile)
+		}
+	}
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		return nil, fmt.Errorf("prometheus.tls needs certFile and keyFile together")
+	}
+	if o.CertFile == "" {
+		return config, nil
+	}
+	load := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("load prometheus.tls.certFile and keyFile: %w", err)
+		}
+		return &pair, nil
+	}
+	if _, err := load(nil); err != nil {
+		return nil, err
+	}
+	// Read again for each handshake: short-lived certificates are replaced on disk.
+	config.GetClientCertificate = load
+	return config, nil
+}
+
+// token reads the file each time, because tokens of service accounts are replaced on disk about every hour.
+func (t *transport) token() (string, error) {
+	if t.tokenFile == "" {
+		return "", nil
+	}
+	content, err := os.ReadFile(t.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("read prometheus.bearerTokenFile: %w", err)
+	}
+	return strings.TrimSpace(string(content)), nil
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	token, err := t.token()
+	if err != nil {
+		return nil, &Error{class: Refused, cause: err}
+	}
+	request = request.Clone(request.Context())
+	for name, value := range t.headers {
+		if strings.EqualFold(name, "Host") {
+			request.Host = value
+		}
+		request.Header.Set(name, value)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := t.next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	if e, ok := request.Context().Value(exchangeKey{}).(*exchange); ok {
+		e.status, e.retryAfter = response.StatusCode, response.Header.Get("Retry-After")
+	}
+	response.Body = &boundedBody{body: response.Body, left: largestAnswer}
+	return response, nil
+}
+
+func (t *transport) close() {
+	if base, ok := t.next.(*http.Transport); ok {
+		base.CloseIdleConnections()
+	}
+}
+
+// boundedBody fails, rather than ends, when an answer is too large: half an answer must not look like a whole one.
+type boundedBody struct {
+	body io.ReadCloser
+	left int64
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, failf(Refused, "an answer above %d MiB; group the query by fewer labels", largestAnswer>>20)
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.body.Read(p)
+	b.left -= int64(n)
+	return n, err
+}
+
+func (b *boundedBody) Close() error { return b.body.Close() }
+
+// retryDelay reads a Retry-After in seconds; dates are ignored, a jittered delay serves as well.
+func (e *exchange) retryDelay() time.Duration {
+	if e.retryAfter == "" {
+		return 0
+	}
+	delay, err := time.ParseDuration(e.retryAfter + "s")
+	if err != nil || delay < 0 {
+		return 0
+	}
+	return delay
+}
