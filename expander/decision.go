@@ -50,6 +50,8 @@ type WorkloadDecision struct {
 	UnservedLoops int `json:"unservedLoops,omitempty"`
 	// IgnoredForAge are UIDs of pods that were asked for again and again without effect.
 	IgnoredForAge []string `json:"ignoredForAge,omitempty"`
+	// Relaxed are the filters that were not applied, because nothing would have been left.
+	Relaxed []string `json:"relaxed,omitempty"`
 	// OldestSeen is the age of the oldest pod that counts, in seconds since it was first seen.
 	OldestSeen float64 `json:"oldestSeen,omitempty"`
 }
@@ -73,7 +75,8 @@ type Candidate struct {
 	Criteria []CriterionValue `json:"criteria,omitempty"`
 }
 
-// CriterionValue is the value of one criterion for a candidate; smaller is better for all of them after Sign.
+// CriterionValue is the value of one criterion for a candidate. Less is better, except for podsHelped, softAffinity
+// and modelCache, where more is.
 type CriterionValue struct {
 	Name  CriterionName `json:"name"`
 	Value *float64      `json:"value"`

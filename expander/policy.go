@@ -28,6 +28,8 @@ type Policy struct {
 	Pools         []Pool
 	Workloads     []Workload
 	Accelerators  Accelerators
+	// SharingByPriorityClass is how pods of a priority class share a GPU, before the workload's Sharing.
+	SharingByPriorityClass map[string]Sharing
 	// UnknownIs is assumed where no label speaks; CapacityUnknown keeps it unknown.
 	UnknownIs CapacityType
 	Classify  []ClassifyRule
@@ -113,6 +115,8 @@ type Workload struct {
 	Sharing          Sharing
 	// ZoneCap is the largest number of nodes of this workload by zone.
 	ZoneCap map[string]int
+	// Worth, when set, is used instead of Accelerators.Worth: a workload that does not care leaves every model at 1.
+	Worth map[string]float64
 	// Priority, when set, is used instead of the pods' own priority to order workloads.
 	Priority *int32
 }
@@ -198,6 +202,9 @@ type FailureMemory struct {
 	Quota time.Duration
 	// Suspected blocks after pods came back without a cluster view that could tell why.
 	Suspected time.Duration
+	// ProvisionTime is how long the Cluster Autoscaler waits for a node; a target that is still above the registered
+	// count after that is a proven failure. 0 means 15 minutes.
+	ProvisionTime time.Duration
 }
 
 // Enabled tells whether anything is remembered.

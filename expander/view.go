@@ -13,6 +13,9 @@ type View struct {
 	Failures []Failure
 	// ZoneNodes counts running nodes by zone label value, for zone caps.
 	ZoneNodes map[string]int
+	// PoolZoneNodes counts running nodes by pool name and zone; with it a zone cap counts only the pools of the
+	// workload. Nil falls back to ZoneNodes.
+	PoolZoneNodes map[string]map[string]int
 	// CapacityReplicas counts the running replicas of a workload by capacity type, for the on-demand base.
 	CapacityReplicas map[string]map[CapacityType]int
 }
