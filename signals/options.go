@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/warmpool/warmpool/config"
 )
 
 // Options say how the metric store is reached.
@@ -19,7 +21,9 @@ type Options struct {
 	Headers map[string]string
 	// BearerTokenFile is read for each request.
 	BearerTokenFile string
-	TLS             TLS
+	// Username and PasswordFile are sent as basic authentication; the file is read for each request.
+	Username, PasswordFile string
+	TLS                    TLS
 	// Seed makes the jitter of retries repeatable; instances should have different ones.
 	Seed uint64
 	// Log gets new warnings of the server; nil discards them.
@@ -30,6 +34,14 @@ type Options struct {
 
 // TLS names PEM files; they are read again for each handshake, the CA file once.
 type TLS struct{ CAFile, CertFile, KeyFile string }
+
+// FromConfig takes the connection from a configuration; seed, log and metrics are left to the caller.
+func FromConfig(p config.Prometheus) Options {
+	return Options{
+		URL: p.URL, Timeout: p.Timeout, MaxConcurrent: p.MaxConcurrent, Headers: p.Headers,
+		BearerTokenFile: p.BearerTokenFile, Username: p.Username, PasswordFile: p.PasswordFile, TLS: TLS(p.TLS),
+	}
+}
 
 func (o Options) withDefaults() Options {
 	if o.Timeout <= 0 {

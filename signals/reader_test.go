@@ -299,13 +299,16 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("headers %v, want token %s and the tenant", seen, want)
 		}
 	}
-	basic := newTestReader(t, Options{
-		URL: strings.Replace(server.URL, "https://", "https://user:secret@", 1), TLS: TLS{CAFile: ca},
-	})
-	readAll(t, basic, t.Context(), time.Now(), []config.Query{query("x")})
-	request := http.Request{Header: seen}
-	if user, password, _ := request.BasicAuth(); user != "user" || password != "secret" {
-		t.Errorf("basic authentication sent %q and %q", user, password)
+	for _, o := range []Options{
+		{URL: strings.Replace(server.URL, "https://", "https://user:second@", 1)},
+		{URL: server.URL, Username: "user", PasswordFile: token},
+	} {
+		o.TLS.CAFile = ca
+		readAll(t, newTestReader(t, o), t.Context(), time.Now(), []config.Query{query("x")})
+		request := http.Request{Header: seen}
+		if user, password, _ := request.BasicAuth(); user != "user" || password != "second" {
+			t.Errorf("basic authentication sent %q and %q", user, password)
+		}
 	}
 	stranger := newTestReader(t, Options{URL: server.URL})
 	if got := readAll(t, stranger, t.Context(), time.Now(), []config.Query{query("x")})[0][0]; got.class() != "unreachable" {

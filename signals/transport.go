@@ -15,11 +15,13 @@ import (
 // largestAnswer bounds one answer in bytes; 20,000 rows with long labels need about 8 MiB.
 const largestAnswer = 64 << 20
 
-// transport adds headers and the bearer token to every request and bounds the answer.
+// transport adds headers and credentials to every request and bounds the answer.
 type transport struct {
-	next      http.RoundTripper
-	headers   map[string]string
-	tokenFile string
+	next         http.RoundTripper
+	headers      map[string]string
+	tokenFile    string
+	username     string
+	passwordFile string
 }
 
 // exchange is what an attempt learns about its HTTP exchange beyond the client library's error.
@@ -43,8 +45,10 @@ func newTransport(o Options) (*transport, error) {
 		return nil, err
 	}
 	base.TLSClientConfig = config
-	t := &transport{next: base, headers: o.Headers, tokenFile: o.BearerTokenFile}
-	if _, err := t.token(); err != nil {
+	t := &transport{
+		next: base, headers: o.Headers, tokenFile: o.BearerTokenFile, username: o.Username, passwordFile: o.PasswordFile,
+	}
+	if err := t.authorize(&http.Request{Header: http.Header{}}); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -83,24 +87,35 @@ func clientTLS(o TLS) (*tls.Config, error) {
 	return config, nil
 }
 
-// token reads the file each time, because tokens of service accounts are replaced on disk about every hour.
-func (t *transport) token() (string, error) {
-	if t.tokenFile == "" {
+// authorize reads the files each time, because tokens of service accounts are replaced on disk about every hour.
+func (t *transport) authorize(request *http.Request) error {
+	if t.tokenFile != "" {
+		token, err := secretOf(t.tokenFile)
+		if err != nil {
+			return fmt.Errorf("read prometheus.bearerTokenFile: %w", err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	if t.username != "" {
+		password, err := secretOf(t.passwordFile)
+		if err != nil {
+			return fmt.Errorf("read prometheus.passwordFile: %w", err)
+		}
+		request.SetBasicAuth(t.username, password)
+	}
+	return nil
+}
+
+func secretOf(path string) (string, error) {
+	if path == "" {
 		return "", nil
 	}
-	content, err := os.ReadFile(t.tokenFile)
-	if err != nil {
-		return "", fmt.Errorf("read prometheus.bearerTokenFile: %w", err)
-	}
-	return strings.TrimSpace(string(content)), nil
+	content, err := os.ReadFile(path)
+	return strings.TrimSpace(string(content)), err
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	token, err := t.token()
-	if err != nil {
-		return nil, &Error{class: Refused, cause: err}
-	}
 	request = request.Clone(request.Context())
 	for name, value := range t.headers {
 		if strings.EqualFold(name, "Host") {
@@ -108,8 +123,8 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		request.Header.Set(name, value)
 	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
+	if err := t.authorize(request); err != nil {
+		return nil, &Error{class: Refused, cause: err}
 	}
 	response, err := t.next.RoundTrip(request)
 	if err != nil {
