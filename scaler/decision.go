@@ -18,7 +18,8 @@ type Decision struct {
 	Need    int    `json:"need"`
 	Surge   int    `json:"surge,omitempty"`
 	Binding string `json:"binding"`
-	// Limited is min, max, step, window, rate or empty: what kept the target from being Raw.
+	// Limited is min, max, step, window, rate (the up-limit of the utilisation vote), missing, stale, forecast, idle,
+	// starting, freeze or empty: what kept the target from being the need of this tick. The last one that applied counts.
 	Limited string `json:"limited,omitempty"`
 	Votes   []Vote `json:"votes"`
 	// Reasons are reason codes, in the order they applied.
@@ -27,24 +28,35 @@ type Decision struct {
 	Stale   []Signal `json:"stale,omitempty"`
 	Missing []Signal `json:"missing,omitempty"`
 
-	Ready           int     `json:"ready"`
-	Starting        int     `json:"starting"`
-	Stuck           int     `json:"stuck,omitempty"`
+	Ready    int `json:"ready"`
+	Starting int `json:"starting"`
+	Stuck    int `json:"stuck,omitempty"`
+	// ReadyInTime is how many of the starting pods are expected to be ready within the lead; it serves the
+	// explanation only.
 	ReadyInTime     float64 `json:"readyInTime,omitempty"`
 	CurrentReplicas int     `json:"currentReplicas"`
 	// HeldByTolerance is set when the autoscaler will not follow because the change is within its tolerance.
-	HeldByTolerance bool        `json:"heldByTolerance,omitempty"`
-	Lead            LeadTime    `json:"lead"`
-	Forecast        *Forecast   `json:"forecast,omitempty"`
-	Override        *Override   `json:"override,omitempty"`
-	Text            string      `json:"text"`
-	PolicyHash      string      `json:"policyHash"`
-	Signals         []SignalAge `json:"signals"`
+	HeldByTolerance bool      `json:"heldByTolerance,omitempty"`
+	Lead            LeadTime  `json:"lead"`
+	Forecast        *Forecast `json:"forecast,omitempty"`
+	Override        *Override `json:"override,omitempty"`
+	// Min and Max are the limits in force, an override included.
+	Min int `json:"min"`
+	Max int `json:"max"`
+	// Frozen is the reason of a freeze; empty without one.
+	Frozen string `json:"frozen,omitempty"`
+	// Capacity is what one replica is taken to carry.
+	Capacity Capacity `json:"capacity"`
+	// Prewarm counts the prewarms of the last 24 hours; nil without any.
+	Prewarm    *PrewarmRecord `json:"prewarm,omitempty"`
+	Text       string         `json:"text"`
+	PolicyHash string         `json:"policyHash"`
+	Signals    []SignalAge    `json:"signals"`
 }
 
 // Vote is what one rule asks for.
 type Vote struct {
-	// Name is queue, rate, utilisation, forecast or down.
+	// Name is queue, rate, utilisation, forecast, down or last (the last need, where nothing may lower it).
 	Name     string `json:"name"`
 	Replicas int    `json:"replicas"`
 	// Exact is the value before rounding up.

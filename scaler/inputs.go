@@ -5,7 +5,8 @@ import "time"
 // Inputs is everything that one evaluation sees.
 type Inputs struct {
 	// Signals holds the readings since the last evaluation, oldest first, by signal. A reading that is not valid
-	// (empty result, NaN, Inf, negative, failed query) is not in it.
+	// (empty result, NaN, Inf, negative, failed query) is not in it. A query that succeeded but returned a sample
+	// that was seen before belongs in it: a configured signal without any reading counts as stale.
 	Signals map[Signal][]Sample
 	// Errors says why a configured signal has no valid reading this time.
 	Errors map[Signal]string
@@ -53,4 +54,10 @@ type Forecast struct {
 	// NeedAgain is when the forecast next needs more replicas than are reported; zero if not foreseen.
 	NeedAgain time.Time
 	Lead      time.Duration
+	// Upcoming are the needs foreseen after the lead, oldest first; with them the hold keeps just what is needed
+	// again, without them NeedAgain keeps everything.
+	Upcoming []Target
+	// Need995 is the need that was not exceeded in 99.5 % of the last 28 days; 0 is unknown. An order above 1.2 times
+	// that is cut.
+	Need995 int
 }

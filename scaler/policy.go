@@ -24,6 +24,10 @@ type Policy struct {
 
 	// Sources are the signals that are configured; a signal that is not configured is never missing.
 	Sources []Source
+	// Form fixes how the queue votes; empty derives it from Sources, see [FormAuto].
+	Form QueueForm
+	// LatencyObjective is the latency that Latency has to stay below; 0 is unknown, and Concurrency is then not learned.
+	LatencyObjective time.Duration
 
 	QueuePerReplica float64
 	Utilization     UtilizationRule
@@ -48,6 +52,10 @@ type Source struct {
 	Signal Signal
 	// OnlyWhenReady sources are exported by the replicas themselves: at zero ready replicas their absence is expected.
 	OnlyWhenReady bool
+	// Optional sources vote while they have a value; their absence is not missing and holds nothing. A preset reads GPU
+	// utilisation and the KV cache this way until somebody asks for them, so that a cluster without the exporter can
+	// still scale down.
+	Optional bool
 }
 
 // Signal names a measured quantity.
@@ -64,6 +72,23 @@ const (
 	KVCache     Signal = "kvCache"
 )
 
+// QueueForm is how waiting requests become a number of replicas. A service has one form.
+type QueueForm string
+
+// The queue forms.
+const (
+	// FormAuto takes concurrency where Running is configured and Concurrency is known, else rate where Rate is
+	// configured and the rate of a replica is known, else waiting.
+	FormAuto QueueForm = ""
+	// FormConcurrency votes (running + waiting) / (concurrency x share).
+	FormConcurrency QueueForm = "concurrency"
+	// FormRate votes (rate + waiting / drain time) / (rate per replica x share).
+	FormRate QueueForm = "rate"
+	// FormWaiting votes waiting / QueuePerReplica, and only upwards: an empty queue says nothing about the work that
+	// the replicas are busy with.
+	FormWaiting QueueForm = "waiting"
+)
+
 // UtilizationRule governs the votes from GPU utilisation.
 type UtilizationRule struct {
 	ScaleUp, ScaleDown float64
@@ -77,20 +102,26 @@ type UtilizationRule struct {
 
 // ForecastLimit bounds what the forecast alone may add.
 type ForecastLimit struct {
-	// MaxPrewarm is a share of Max.
+	// MaxPrewarm is a share of Max: the forecast may lift the target by at most that much above the other votes.
 	MaxPrewarm float64
+	// BreakEven is how long an idle replica may be kept because the forecast needs it again; 0 takes the lead time,
+	// which is what a restart would waste.
+	BreakEven time.Duration
 }
 
 // StartupRule is what is assumed of starting pods until enough starts were recorded.
 type StartupRule struct {
 	// Lead fixes the lead time; 0 learns it.
-	Lead  time.Duration
+	Lead time.Duration
+	// Prior stands in for the recorded starts until there are five, 300 s by default.
 	Prior time.Duration
+	// Push tells that activation is pushed, so that no polling interval is lost.
+	Push bool
 }
 
 // ScaleDown limits the way down.
 type ScaleDown struct {
-	// Window is the time over which the largest computed target counts.
+	// Window is the time over which the largest computed target counts, at least the lead time; 0 is no window.
 	Window time.Duration
 	// MaxStep is the share of the target that one step may remove, at least one replica; 0 is no limit.
 	MaxStep float64

@@ -1,0 +1,199 @@
+package scaler
+
+import "time"
+
+// usualPeak is by which factor an order may exceed the need that was not exceeded in 99.5 % of the last 28 days.
+const usualPeak = 1.2
+
+// voteForecast records the predictor's order and, when it is used, returns what of it counts above the other votes.
+func (e *evaluation) voteForecast(others int) int {
+	f := e.in.Forecast
+	if f == nil {
+		return 0
+	}
+	v := e.vote("forecast", float64(f.Replicas), false, e.text().str(f.Text))
+	v.Used = f.Used
+	if !f.Used {
+		e.reason(ReasonShadow)
+		return 0
+	}
+	limit := others + CeilGuard(e.policy.Forecast.MaxPrewarm*float64(e.max))
+	if f.Need995 > 0 {
+		limit = min(limit, max(others, CeilGuard(usualPeak*float64(f.Need995))))
+	}
+	order := f.Replicas
+	if order > limit {
+		e.reason(ReasonPrewarmLimit)
+		order = limit
+	}
+	if released := e.prev.Released; released > 0 {
+		switch {
+		case order <= others, order > released, 2*others >= released:
+			e.next.Released = 0
+		default:
+			v.Used = false
+			e.reason(ReasonPrewarmReleased)
+			return 0
+		}
+	}
+	v.Replicas = order
+	return order
+}
+
+// holdForecast keeps replicas that the forecast needs again so soon that keeping them costs less than starting them
+// once more. It never raises the target.
+func (e *evaluation) holdForecast(n int) int {
+	f := e.in.Forecast
+	if f == nil || !f.Used || !e.lastKnown || n >= e.last {
+		return n
+	}
+	breakEven := e.policy.Forecast.BreakEven
+	if breakEven <= 0 {
+		breakEven = e.lead
+	}
+	until := e.now.Add(e.lead + breakEven)
+	again := 0
+	for _, need := range f.Upcoming {
+		if !need.At.After(until) {
+			again = max(again, need.N)
+		}
+	}
+	if len(f.Upcoming) == 0 && !f.NeedAgain.IsZero() && !f.NeedAgain.After(until) {
+		again = e.last
+	}
+	if held := min(again, e.last); held > n {
+		e.hold(ReasonForecastHold, "forecast")
+		return held
+	}
+	return n
+}
+
+const (
+	// prewarmGrace is how long after its target time the load of a prewarm may come.
+	prewarmGrace = 15 * time.Minute
+	// prewarmMemory is how long outcomes are counted, and maxMisses how many misses in it stop the forecast.
+	prewarmMemory = 24 * time.Hour
+	maxMisses     = 3
+	// maxPrewarms bounds the record.
+	maxPrewarms = 64
+)
+
+// The outcomes of a prewarm.
+const (
+	// PrewarmHit: at least half of the covered load came, and the replicas were ready for it.
+	PrewarmHit = "hit"
+	// PrewarmLate: the load came before the replicas were ready.
+	PrewarmLate = "late"
+	// PrewarmMiss: a quarter of an hour after the target time less than half of the covered load had come.
+	PrewarmMiss = "miss"
+)
+
+// Prewarm is one order of the forecast that lifted the target.
+type Prewarm struct {
+	// At is when it was ordered and Due when its replicas were to be ready.
+	At  time.Time `json:"at"`
+	Due time.Time `json:"due"`
+	// Base is the need of the other votes at the order, Covered the order, Peak the largest need that came.
+	Base    int `json:"base"`
+	Covered int `json:"covered"`
+	Peak    int `json:"peak"`
+	// Short is set when load above Base found fewer ready replicas than it needed.
+	Short bool `json:"short,omitempty"`
+	// Outcome is empty while the prewarm is open.
+	Outcome string `json:"outcome,omitempty"`
+}
+
+// PrewarmRecord counts prewarms by outcome over the last 24 hours.
+type PrewarmRecord struct {
+	Open   int `json:"open"`
+	Hits   int `json:"hits"`
+	Late   int `json:"late"`
+	Misses int `json:"misses"`
+}
+
+// recordPrewarms follows the open prewarms by the load that really came, opens a new one when the forecast lifts the
+// target further, and counts. What came is judged by the votes of the present only, and not at all while one of their
+// sources is missing.
+func (e *evaluation) recordPrewarms(order, load int) {
+	ordered := order > load
+	if len(e.prev.Prewarms) == 0 && !ordered {
+		return
+	}
+	kept := make([]Prewarm, 0, len(e.prev.Prewarms)+1)
+	covered := 0
+	for _, p := range e.prev.Prewarms {
+		if e.now.Sub(p.Due) >= prewarmMemory {
+			continue
+		}
+		if p.Outcome == "" && !e.follow(&p, load) {
+			continue
+		}
+		if p.Outcome == "" {
+			covered = max(covered, p.Covered)
+		}
+		kept = append(kept, p)
+	}
+	if ordered && order > covered {
+		kept = append(kept, Prewarm{At: e.now, Due: e.now.Add(e.orderLead()), Base: load, Covered: order, Peak: load})
+	}
+	if len(kept) > maxPrewarms {
+		kept = kept[len(kept)-maxPrewarms:]
+	}
+	e.next.Prewarms = kept
+	e.countPrewarms(kept)
+}
+
+// follow brings an open prewarm up to date and closes it when its time is over. It returns false for one whose outcome
+// cannot be known.
+func (e *evaluation) follow(p *Prewarm, load int) bool {
+	p.Peak = max(p.Peak, load)
+	if e.in.Pods.Known && load > p.Base && e.in.Pods.Ready < min(p.Covered, load) {
+		p.Short = true
+	}
+	if e.now.Before(p.Due.Add(prewarmGrace)) {
+		return true
+	}
+	switch {
+	case 2*p.Peak < p.Covered && e.demandOpen:
+		return false
+	case 2*p.Peak < p.Covered:
+		p.Outcome = PrewarmMiss
+		e.next.Released = max(e.next.Released, p.Covered)
+	case p.Short:
+		p.Outcome = PrewarmLate
+	default:
+		p.Outcome = PrewarmHit
+	}
+	return true
+}
+
+// orderLead is the lead that an order was made for.
+func (e *evaluation) orderLead() time.Duration {
+	if lead := e.in.Forecast.Lead; lead > 0 {
+		return lead
+	}
+	return e.lead
+}
+
+func (e *evaluation) countPrewarms(list []Prewarm) {
+	if len(list) == 0 {
+		return
+	}
+	record := &PrewarmRecord{}
+	for i := range list {
+		switch list[i].Outcome {
+		case PrewarmHit:
+			record.Hits++
+		case PrewarmLate:
+			record.Late++
+		case PrewarmMiss:
+			record.Misses++
+		default:
+			record.Open++
+		}
+	}
+	if record.Misses >= maxMisses {
+		e.reason(ReasonMisses)
+	}
+	e.d.Prewarm = record
+}

@@ -1,0 +1,121 @@
+package scaler
+
+import "time"
+
+const (
+	defaultDrainTime      = 60 * time.Second
+	defaultMaxUtilization = 0.8
+)
+
+// form is the queue form that the policy and what is known of a replica lead to.
+func (e *evaluation) form() QueueForm {
+	if e.policy.Form != FormAuto {
+		return e.policy.Form
+	}
+	switch {
+	case e.readings[running].configured && e.d.Capacity.Concurrency > 0:
+		return FormConcurrency
+	case e.readings[rate].configured && e.d.Capacity.Rate > 0:
+		return FormRate
+	}
+	return FormWaiting
+}
+
+// replicasForSlots is how many replicas hold load requests at a time.
+func (e *evaluation) replicasForSlots(load float64) float64 {
+	c := e.d.Capacity.Concurrency
+	if wait := e.policy.WaitProbability; wait > 0 {
+		return float64(Slots(load, wait)) / c
+	}
+	return load / (c * e.share)
+}
+
+// replicasForRate is how many replicas serve so many requests per second.
+func (e *evaluation) replicasForRate(perSecond float64) float64 {
+	c := e.d.Capacity
+	if e.policy.WaitProbability > 0 && c.Concurrency > 0 {
+		return e.replicasForSlots(perSecond * c.Concurrency / c.Rate)
+	}
+	return perSecond / (c.Rate * e.share)
+}
+
+// voteQueue votes from the requests in the system. All forms are absolute, so that they cannot compound while pods
+// start. A part that is missing counts as nothing here: what is left may raise the target, and a missing source keeps
+// it from falling.
+func (e *evaluation) voteQueue() {
+	q := &e.readings[waiting]
+	switch e.queueForm {
+	case FormConcurrency:
+		e.voteConcurrency(&e.readings[running], q)
+	case FormRate:
+		e.voteRateForm(&e.readings[rate], q)
+	default:
+		if !q.usable || e.policy.QueuePerReplica <= 0 {
+			return
+		}
+		t := e.text().num(q.value).str(" waiting at ").num(e.policy.QueuePerReplica).str(" per replica")
+		e.vote("queue", q.value/e.policy.QueuePerReplica, q.stale, t)
+	}
+}
+
+func (e *evaluation) voteConcurrency(busy, q *reading) {
+	c := e.d.Capacity.Concurrency
+	if c <= 0 || !(busy.usable || q.usable) {
+		return
+	}
+	t := e.text()
+	if busy.usable {
+		t = t.num(busy.value).str(" running")
+	} else {
+		t = t.str("running unknown")
+	}
+	if q.usable {
+		t = t.str(" + ").num(q.value).str(" waiting")
+	}
+	t = e.target(t.str(" over ").num(c).str(" slots"))
+	e.vote("queue", e.replicasForSlots(busy.usableValue()+q.usableValue()), busy.stale || q.stale, t)
+}
+
+func (e *evaluation) voteRateForm(arrivals, q *reading) {
+	if e.d.Capacity.Rate <= 0 || !(arrivals.usable || q.usable) {
+		return
+	}
+	perSecond := arrivals.usableValue() + q.usableValue()/e.drain.Seconds()
+	t := e.text()
+	if arrivals.usable {
+		t = t.num(arrivals.value).str(" req/s")
+	} else {
+		t = t.str("rate unknown")
+	}
+	if q.usable {
+		t = t.str(" + ").num(q.value).str(" waiting within ").dur(e.drain)
+	}
+	t = e.target(t.str(" over ").num(e.d.Capacity.Rate).str(" req/s"))
+	e.vote("queue", e.replicasForRate(perSecond), arrivals.stale || q.stale, t)
+}
+
+// voteRate votes from the arrivals alone, whatever the form of the queue.
+func (e *evaluation) voteRate() {
+	arrivals := &e.readings[rate]
+	if !arrivals.usable || e.d.Capacity.Rate <= 0 {
+		return
+	}
+	t := e.text().num(arrivals.value).str(" req/s over ").num(e.d.Capacity.Rate).str(" req/s")
+	e.vote("rate", e.replicasForRate(arrivals.value), arrivals.stale, e.target(t))
+}
+
+// target adds the staffing target to a text.
+func (e *evaluation) target(t text) text {
+	if wait := e.policy.WaitProbability; wait > 0 && e.d.Capacity.Concurrency > 0 {
+		return t.str(", at most ").percent(wait).str(" wait")
+	}
+	return t.str(" at ").percent(e.share)
+}
+
+// usableValue is the value that votes, 0 without one.
+func (r *reading) usableValue() float64 {
+	if !r.usable {
+		return 0
+	}
+	return r.value
+}
