@@ -136,14 +136,20 @@ func (c Comparison) Days() []Day {
 	return out
 }
 
-// Sum adds up the days that begin at or after from and before to; a zero time leaves that side open.
-func (c Comparison) Sum(from, to time.Time) Day {
+// Between keeps the days that begin before to and at or after the day of from; a zero time leaves that side open.
+func (c Comparison) Between(from, to time.Time) Comparison {
+	out := c.clone()
+	maps.DeleteFunc(out.days, func(date string, _ Day) bool {
+		begin, err := time.Parse(time.DateOnly, date)
+		return err != nil || begin.Before(from.UTC().Truncate(24*time.Hour)) || !to.IsZero() && !begin.Before(to)
+	})
+	return out
+}
+
+// Sum adds up all days.
+func (c Comparison) Sum() Day {
 	var sum Day
 	for _, d := range c.Days() {
-		begin, err := time.Parse(time.DateOnly, d.Date)
-		if err != nil || !from.IsZero() && begin.Before(from.UTC().Truncate(24*time.Hour)) || !to.IsZero() && !begin.Before(to) {
-			continue
-		}
 		sum = sum.plus(d)
 	}
 	return sum

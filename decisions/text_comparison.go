@@ -15,12 +15,10 @@ func WriteComparison(w io.Writer, c Comparison) error {
 		return p.err
 	}
 	rows := [][]string{{"DAY (UTC)", "REQUESTS", "REPEATED", "DIFFERENT", "OURS $/H", "LEAST-WASTE $/H", "DIFFERENCE $/H", "UNPRICED", "NO GROUP"}}
-	var sum Day
 	for _, d := range days {
-		sum = sum.plus(d)
 		rows = append(rows, d.row())
 	}
-	p.printf("%s\n", sum.sentence(len(days)))
+	p.printf("%s\n", c.Sum().sentence(len(days)))
 	p.table(rows)
 	p.printf("(sums over the nodes bought; a question repeated while a purchase had no effect counts once)\n")
 	return p.err

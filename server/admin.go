@@ -1,0 +1,112 @@
+package server
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	warmpoolv1 "github.com/warmpool/warmpool/proto/warmpool/v1"
+)
+
+// openAdmin prepares the listener for people and tools: HTTP/1.1, and HTTP/2 without TLS for gRPC, on one port.
+func (s *Server) openAdmin() error {
+	if s.options.AdminTokenFile != "" {
+		if _, err := readToken(s.options.AdminTokenFile); err != nil {
+			return fmt.Errorf("admin listener: %w: check --admin-token-file", err)
+		}
+	}
+	l, err := listen("admin", "--admin-listen", s.options.AdminListen)
+	if err != nil {
+		return err
+	}
+	s.adminPort = l
+	s.adminGRPC = grpc.NewServer(append(s.interceptors(), grpc.MaxRecvMsgSize(maxMessage))...)
+	grpc_health_v1.RegisterHealthServer(s.adminGRPC, s.health)
+	if s.options.Decisions != nil {
+		warmpoolv1.RegisterDecisionServiceServer(s.adminGRPC, &decisionService{log: s.options.Decisions, stop: s.stop})
+	}
+	reflection.Register(s.adminGRPC)
+	s.admin = &http.Server{
+		Handler: s.adminHandler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaders,
+		Protocols: new(http.Protocols),
+	}
+	s.admin.Protocols.SetHTTP1(true)
+	s.admin.Protocols.SetUnencryptedHTTP2(true)
+	return nil
+}
+
+func (s *Server) adminHandler() http.Handler {
+	api := http.NewServeMux()
+	api.Handle("GET /metrics", promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{Registry: s.options.Registry}))
+	if s.options.Decisions != nil {
+		(&decisionPages{log: s.options.Decisions}).register(api)
+	}
+	all := http.NewServeMux()
+	all.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	all.HandleFunc("GET /readyz", s.readyz)
+	all.Handle("/", s.authenticated(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+			s.adminGRPC.ServeHTTP(w, r)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})))
+	return all
+}
+
+// readyz is about this process only: the configuration is loaded and the listeners are up. Were the health of a
+// source in it, one dead metric store would take every instance out of the Service at once.
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	if !s.ready.Load() {
+		http.Error(w, "not ready", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// authenticated lets requests with the token through, or all of them when no token is configured. The file is read
+// every time, so that a new token counts at once.
+func (s *Server) authenticated(next http.Handler) http.Handler {
+	if s.options.AdminTokenFile == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token, err := readToken(s.options.AdminTokenFile)
+		if err != nil {
+			s.options.Logger.Error("admin requests are refused", "error", err)
+			http.Error(w, "the server cannot read its token", http.StatusServiceUnavailable)
+			return
+		}
+		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		// Equal lengths by hashing: the comparison tells nothing about the token.
+		want, got := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(given))
+		if !ok || subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="warmpool"`)
+			http.Error(w, "a bearer token is required", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func readToken(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read token: %w", err)
+	}
+	token := strings.TrimSpace(string(data))
+	if token == "" {
+		return "", errors.New("read token: " + path + " is empty")
+	}
+	return token, nil
+}

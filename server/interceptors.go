@@ -1,0 +1,102 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/warmpool/warmpool/proto/externalscaler"
+)
+
+// interceptors are what every call goes through: counted and logged outermost, so that a panic is seen as the error
+// that it became.
+func (s *Server) interceptors() []grpc.ServerOption {
+	onPanic := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error {
+		s.metrics.panics.Inc()
+		s.options.Logger.Error("panic in a handler, the call failed", "panic", p, "stack", string(debug.Stack()))
+		return status.Error(codes.Internal, "internal error, see the server's log")
+	})
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(s.metrics.calls.UnaryServerInterceptor(), s.logUnary, s.countFailOpen, recovery.UnaryServerInterceptor(onPanic), boundUnary),
+		grpc.ChainStreamInterceptor(s.metrics.calls.StreamServerInterceptor(), s.logStream, recovery.StreamServerInterceptor(onPanic)),
+	}
+}
+
+func (s *Server) logUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	start := time.Now()
+	answer, err := next(ctx, req)
+	s.logCall(ctx, info.FullMethod, start, err)
+	return answer, err
+}
+
+func (s *Server) logStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	start := time.Now()
+	err := next(srv, stream)
+	s.logCall(stream.Context(), info.FullMethod, start, err)
+	return err
+}
+
+// logCall writes one line for a call, at the debug level when nothing is wrong. No part of the request is in it.
+func (s *Server) logCall(ctx context.Context, method string, start time.Time, err error) {
+	level, code := slog.LevelDebug, status.Code(err)
+	switch code {
+	case codes.OK, codes.Canceled, codes.Unimplemented:
+	default:
+		level = slog.LevelWarn
+	}
+	if !s.options.Logger.Enabled(ctx, level) {
+		return
+	}
+	from := ""
+	if p, ok := peer.FromContext(ctx); ok {
+		from = p.Addr.String()
+	}
+	attrs := []slog.Attr{
+		slog.String("method", method), slog.String("code", code.String()),
+		slog.Duration("took", time.Since(start)), slog.String("peer", from),
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", status.Convert(err).Message()))
+	}
+	s.options.Logger.LogAttrs(ctx, level, "call", attrs...)
+}
+
+// clientCertificate refuses scaler calls without a verified client certificate. On a shared listener the handshake
+// cannot ask for one, because the Cluster Autoscaler has none to give.
+func clientCertificate(ctx context.Context, method string) error {
+	if !strings.HasPrefix(method, "/"+externalscaler.ExternalScaler_ServiceDesc.ServiceName+"/") {
+		return nil
+	}
+	if p, ok := peer.FromContext(ctx); ok {
+		if info, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(info.State.VerifiedChains) > 0 {
+			return nil
+		}
+	}
+	return status.Error(codes.Unauthenticated, "a client certificate is required: set tlsClientCert and tlsClientKey in the TriggerAuthentication")
+}
+
+func requireClientCertificates() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			if err := clientCertificate(ctx, info.FullMethod); err != nil {
+				return nil, err
+			}
+			return next(ctx, req)
+		}),
+		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+			if err := clientCertificate(stream.Context(), info.FullMethod); err != nil {
+				return err
+			}
+			return next(srv, stream)
+		}),
+	}
+}

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"math"
+	"time"
+
+	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"google.golang.org/grpc/codes"
+
+	"github.com/warmpool/warmpool/decisions"
+	"github.com/warmpool/warmpool/expander"
+	"github.com/warmpool/warmpool/scaler"
+)
+
+// metrics of the edge. Labels take configured names and codes only, never what an unauthenticated peer sends.
+type metrics struct {
+	calls        *grpcprom.ServerMetrics
+	choices      *prometheus.CounterVec
+	stages       *prometheus.CounterVec
+	rejected     *prometheus.CounterVec
+	failOpen     *prometheus.CounterVec
+	requestBytes prometheus.Histogram
+	answerAge    prometheus.Histogram
+	noAnswer     prometheus.Counter
+	streams      prometheus.Gauge
+	panics       prometheus.Counter
+}
+
+func newMetrics(r *prometheus.Registry) *metrics {
+	with := promauto.With(r)
+	m := &metrics{
+		calls: grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(
+			grpcprom.WithHistogramBuckets([]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}))),
+		choices: with.NewCounterVec(prometheus.CounterOpts{
+			Name: "warmpool_expander_decisions_total", Help: "Choices of node groups by outcome and mode.",
+		}, []string{"outcome", "mode"}),
+		stages: with.NewCounterVec(prometheus.CounterOpts{
+			Name: "warmpool_expander_workload_stages_total",
+			Help: "Workloads in requests by the number of the stage that was used (0: no group could serve) and whether they were served.",
+		}, []string{"workload", "stage", "served"}),
+		rejected: with.NewCounterVec(prometheus.CounterOpts{
+			Name: "warmpool_expander_rejected_options_total", Help: "Options that were rejected, by reason.",
+		}, []string{"reason"}),
+		failOpen: with.NewCounterVec(prometheus.CounterOpts{
+			Name: "warmpool_expander_failed_open_total",
+			Help: "Calls without an answer, after which the Cluster Autoscaler keeps every option, by status code.",
+		}, []string{"code"}),
+		requestBytes: with.NewHistogram(prometheus.HistogramOpts{
+			Name: "warmpool_expander_request_bytes", Help: "Size of expander requests.",
+			Buckets: prometheus.ExponentialBuckets(16<<10, 4, 8),
+		}),
+		answerAge: with.NewHistogram(prometheus.HistogramOpts{
+			Name: "warmpool_scaler_answer_age_seconds", Help: "Age of the board entry in answers to KEDA.",
+			Buckets: []float64{1, 2.5, 5, 10, 15, 20, 30, 60, 90, 120, 300, 900},
+		}),
+		noAnswer: with.NewCounter(prometheus.CounterOpts{
+			Name: "warmpool_scaler_unavailable_total", Help: "Calls of KEDA that got Unavailable because no valid data was there.",
+		}),
+		streams: with.NewGauge(prometheus.GaugeOpts{
+			Name: "warmpool_scaler_push_streams", Help: "Open StreamIsActive calls.",
+		}),
+		panics: with.NewCounter(prometheus.CounterOpts{
+			Name: "warmpool_server_panics_total", Help: "Panics in handlers; each call failed and the process lived.",
+		}),
+	}
+	r.MustRegister(m.calls)
+	return m
+}
+
+func (m *metrics) chose(d expander.Decision) {
+	m.choices.WithLabelValues(string(d.Outcome), string(d.Mode)).Inc()
+	for _, w := range d.Workloads {
+		served := "false"
+		if w.Served {
+			served = "true"
+		}
+		m.stages.WithLabelValues(w.Name, stageLabel(w.Stage), served).Inc()
+	}
+	for _, c := range d.Candidates {
+		if c.Rejected != "" {
+			m.rejected.WithLabelValues(c.Rejected).Inc()
+		}
+	}
+}
+
+// stageLabel is the number of a stage, bounded as the number of label values has to be.
+func stageLabel(stage int) string {
+	if stage > 9 {
+		return "10+"
+	}
+	return string(rune('0' + max(stage, 0)))
+}
+
+func (m *metrics) failedOpen(c codes.Code) { m.failOpen.WithLabelValues(c.String()).Inc() }
+
+func (m *metrics) answered(d scaler.Decision) {
+	if d.Unavailable != "" {
+		m.noAnswer.Inc()
+		return
+	}
+	m.answerAge.Observe(time.Since(d.Time).Seconds())
+}
+
+func (m *metrics) streamOpened() (closed func()) {
+	m.streams.Inc()
+	return m.streams.Dec
+}
+
+// logCollector reports the counters of the decision log.
+type logCollector struct{ log *decisions.Log }
+
+var (
+	descRecorded = prometheus.NewDesc("warmpool_decisions_recorded_total", "Decisions recorded.", nil, nil)
+	descLost     = prometheus.NewDesc("warmpool_decisions_lost_total", "Decisions that did not reach a reader, by reader.", []string{"reader"}, nil)
+	descFile     = prometheus.NewDesc("warmpool_decisions_file_errors_total", "Failures of the decision log file.", nil, nil)
+	descSaved    = prometheus.NewDesc("warmpool_expander_cost_difference_dollars_per_hour",
+		"Sum over the recorded choices of their hourly cost minus that of least-waste, of the last 62 days; negative is cheaper.", nil, nil)
+)
+
+func (c logCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+
+func (c logCollector) Collect(ch chan<- prometheus.Metric) {
+	s := c.log.Stats()
+	ch <- prometheus.MustNewConstMetric(descRecorded, prometheus.CounterValue, float64(s.Recorded))
+	ch <- prometheus.MustNewConstMetric(descLost, prometheus.CounterValue, float64(s.WatchersLost), "watcher")
+	ch <- prometheus.MustNewConstMetric(descLost, prometheus.CounterValue, float64(s.FileLost), "file")
+	ch <- prometheus.MustNewConstMetric(descFile, prometheus.CounterValue, float64(s.FileErrors))
+	if d := c.log.Comparison().Sum().Difference(); !math.IsNaN(d) {
+		ch <- prometheus.MustNewConstMetric(descSaved, prometheus.GaugeValue, d)
+	}
+}

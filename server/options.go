@@ -1,0 +1,133 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/warmpool/warmpool/decisions"
+	"github.com/warmpool/warmpool/expander"
+	"github.com/warmpool/warmpool/scaler"
+	"github.com/warmpool/warmpool/wire/raw"
+)
+
+// Expander chooses a node group. It is the engine's part of BestOptions.
+type Expander interface {
+	// BestOptions returns the decision with the ids to keep. An error makes the Cluster Autoscaler keep every option.
+	BestOptions(ctx context.Context, request expander.Request) (expander.Decision, error)
+}
+
+// Trigger is one trigger of a ScaledObject, as KEDA sends it with every call.
+type Trigger struct {
+	Namespace, ScaledObject string
+	Metadata                map[string]string
+}
+
+// Scaler answers replica targets from the board. No method waits for a source.
+type Scaler interface {
+	// Resolve finds the service of a trigger, as namespace/name, from configuration and metadata alone.
+	Resolve(t Trigger) (service string, err error)
+	// Target returns the board's entry of a resolved service.
+	Target(service string) (scaler.Decision, error)
+	// Changed returns a channel that is closed when the board's entry of the service is next written.
+	Changed(service string) <-chan struct{}
+}
+
+// Options of a server. Expander, Scaler and Decisions are the parts to serve; at least one of the first two is set.
+type Options struct {
+	Expander  Expander
+	Scaler    Scaler
+	Decisions *decisions.Log
+
+	// Addresses to listen on, as host:port; an empty one is not served. The TLS listeners need a certificate.
+	ExpanderListen, ScalerListen, ScalerInsecureListen, AdminListen string
+
+	TLS TLSFiles
+	// AdminTokenFile holds the bearer token of the admin listener. It is required unless that listens on a loopback
+	// address; probes (/healthz, /readyz) never need it.
+	AdminTokenFile string
+
+	Requests RequestLimits
+
+	// Heartbeat is the time between two messages of StreamIsActive while the target is above zero, 10 s by default.
+	Heartbeat time.Duration
+	// Drain is how long open calls may take at the end, 10 s by default.
+	Drain time.Duration
+	// MaxConnectionAge sends clients to a fresh connection, so that they spread over the instances again; 30 min by
+	// default, give or take 10 %.
+	MaxConnectionAge time.Duration
+	// CertificatePoll is how often the certificate files are looked at, 10 s by default.
+	CertificatePoll time.Duration
+
+	Registry *prometheus.Registry
+	Logger   *slog.Logger
+}
+
+// RequestLimits bound what the expander accepts. Its requests are not authenticated, so there is a limit for each way
+// to ask too much. The large ones can be changed later, see [Server.SetLargeRequests].
+type RequestLimits struct {
+	// Large is the size in bytes from which a request is large, 64 MiB by default.
+	Large int64
+	// Limit is the largest request in bytes, 384 MiB by default.
+	Limit int64
+	// LargeInFlight is how many large requests are served at a time, 1 by default; the next one gets
+	// ResourceExhausted, which the Cluster Autoscaler takes as "keep all".
+	LargeInFlight int
+	// PerSecond is the rate of requests, 200 by default, with bursts of twice that.
+	PerSecond float64
+}
+
+func (l RequestLimits) bounds() raw.Bounds {
+	return raw.Bounds{Limit: l.Limit, From: l.Large, InFlight: l.LargeInFlight}
+}
+
+func (o *Options) complete() {
+	o.Requests.PerSecond = cmp.Or(o.Requests.PerSecond, 200)
+	o.Heartbeat = cmp.Or(o.Heartbeat, 10*time.Second)
+	o.Drain = cmp.Or(o.Drain, 10*time.Second)
+	o.MaxConnectionAge = cmp.Or(o.MaxConnectionAge, 30*time.Minute)
+	o.CertificatePoll = cmp.Or(o.CertificatePoll, 10*time.Second)
+	if o.Registry == nil {
+		o.Registry = prometheus.NewRegistry()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+func (o *Options) validate() error {
+	var errs []error
+	if o.Expander == nil && o.Scaler == nil {
+		errs = append(errs, errors.New("nothing to serve: neither expander nor scaler"))
+	}
+	if o.usesTLS() && (o.TLS.Cert == "" || o.TLS.Key == "") {
+		errs = append(errs, errors.New("the expander and scaler listeners need a certificate: give --tls-cert and --tls-key, or --tls-self-signed DIR for a trial"))
+	}
+	if o.AdminListen != "" && o.AdminTokenFile == "" && !isLoopback(o.AdminListen) {
+		errs = append(errs, errors.New("the admin listener "+o.AdminListen+" is reachable from other machines: give --admin-token-file, or listen on 127.0.0.1"))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Options) usesTLS() bool {
+	return o.Expander != nil && o.ExpanderListen != "" || o.Scaler != nil && o.ScalerListen != ""
+}
+
+// shared tells whether expander and scaler are served on one listener.
+func (o *Options) shared() bool {
+	return o.Expander != nil && o.Scaler != nil && o.ExpanderListen != "" && o.ExpanderListen == o.ScalerListen
+}
+
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,131 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/warmpool/warmpool/proto/externalscaler"
+	"github.com/warmpool/warmpool/scaler"
+)
+
+// scalerService answers KEDA. The presentation is fixed: one metric with the target 1 and the replica target as its
+// value, which the autoscaler turns into exactly that number of replicas whatever is ready, unready or missing.
+type scalerService struct {
+	pb.UnimplementedExternalScalerServer
+	scaler    Scaler
+	heartbeat time.Duration
+	stop      <-chan struct{} // closed when the server ends
+	metrics   *metrics
+}
+
+// GetMetricSpec needs configuration only, so it answers before any source was reached: an autoscaler object that is
+// made without a spec falls back to a CPU target.
+func (s *scalerService) GetMetricSpec(_ context.Context, ref *pb.ScaledObjectRef) (*pb.GetMetricSpecResponse, error) {
+	service, err := s.scaler.Resolve(trigger(ref))
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	spec := &pb.MetricSpec{MetricName: metricName(service), TargetSize: 1, TargetSizeFloat: 1}
+	return &pb.GetMetricSpecResponse{MetricSpecs: []*pb.MetricSpec{spec}}, nil
+}
+
+// GetMetrics answers the replica target as the board has it.
+func (s *scalerService) GetMetrics(_ context.Context, r *pb.GetMetricsRequest) (*pb.GetMetricsResponse, error) {
+	d, err := s.target(r.GetScaledObjectRef())
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	name := metricName(d.Service)
+	if !strings.EqualFold(r.GetMetricName(), name) {
+		return nil, status.Errorf(codes.InvalidArgument, "unknown metric name: this trigger has the metric %q", name)
+	}
+	value := &pb.MetricValue{MetricName: name, MetricValue: int64(d.Replicas), MetricValueFloat: float64(d.Replicas)}
+	return &pb.GetMetricsResponse{MetricValues: []*pb.MetricValue{value}}, nil
+}
+
+// IsActive agrees with GetMetrics: active means a target above zero.
+func (s *scalerService) IsActive(_ context.Context, ref *pb.ScaledObjectRef) (*pb.IsActiveResponse, error) {
+	d, err := s.target(ref)
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	return &pb.IsActiveResponse{Result: d.Replicas > 0}, nil
+}
+
+// StreamIsActive sends true at once and as a heartbeat while the target is above zero, and never false: older
+// releases take a false as the order to scale in, whatever other triggers say. Without a target the stream stays
+// open and silent.
+func (s *scalerService) StreamIsActive(ref *pb.ScaledObjectRef, out grpc.ServerStreamingServer[pb.IsActiveResponse]) error {
+	service, err := s.scaler.Resolve(trigger(ref))
+	if err != nil {
+		return statusOf(err)
+	}
+	defer s.metrics.streamOpened()()
+	beat := time.NewTicker(s.heartbeat)
+	defer beat.Stop()
+	for due, was := true, false; ; {
+		changed := s.scaler.Changed(service) // before the target is read, so that no change is missed
+		d, err := s.scaler.Target(service)
+		active := err == nil && d.Unavailable == "" && d.Replicas > 0
+		if active && (due || !was) {
+			if err := out.Send(&pb.IsActiveResponse{Result: true}); err != nil {
+				return err
+			}
+		}
+		due, was = false, active
+		select {
+		case <-out.Context().Done():
+			return statusOf(out.Context().Err())
+		case <-s.stop:
+			return nil // a clean end lets the client come back at once
+		case <-changed:
+		case <-beat.C:
+			due = true
+		}
+	}
+}
+
+// StreamMetricSpec would announce changed specs; ours never change.
+func (s *scalerService) StreamMetricSpec(*pb.ScaledObjectRef, grpc.ServerStreamingServer[pb.GetMetricSpecResponse]) error {
+	return status.Error(codes.Unimplemented, "the metric spec never changes: use GetMetricSpec")
+}
+
+// target reads the board once for the trigger.
+func (s *scalerService) target(ref *pb.ScaledObjectRef) (scaler.Decision, error) {
+	service, err := s.scaler.Resolve(trigger(ref))
+	if err != nil {
+		return scaler.Decision{}, err
+	}
+	d, err := s.scaler.Target(service)
+	if err != nil {
+		return scaler.Decision{}, err
+	}
+	s.metrics.answered(d)
+	if d.Unavailable != "" {
+		return scaler.Decision{}, fmt.Errorf("%w for %s: %s", ErrUnavailable, service, d.Unavailable)
+	}
+	return d, nil
+}
+
+func trigger(ref *pb.ScaledObjectRef) Trigger {
+	return Trigger{Namespace: ref.GetNamespace(), ScaledObject: ref.GetName(), Metadata: ref.GetScalerMetadata()}
+}
+
+// metricName is the name of a service (namespace/name) with the suffix -replicas, as a valid path segment without
+// characters that some pipelines change.
+func metricName(service string) string {
+	name := service[strings.LastIndexByte(service, '/')+1:]
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '-'
+	}, name) + "-replicas"
+}
