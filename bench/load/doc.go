@@ -1,0 +1,2 @@
+// Package load builds large requests of the kind that a wave of pending pods causes.
+package load
