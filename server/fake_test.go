@@ -149,7 +149,7 @@ func (a *authority) issue(t testing.TB, name, host string, notAfter time.Time) T
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(a.n), Subject: pkix.Name{CommonName: fmt.Sprint(name, a.n)}, DNSNames: []string{host},
+		SerialNumber: big.NewInt(a.n), Subject: pkix.Name{CommonName: fmt.Sprint(name, a.n)}, DNSNames: []string{host, "localhost"},
 		NotBefore: notAfter.Add(-2 * time.Hour), NotAfter: notAfter, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}

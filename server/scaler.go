@@ -37,11 +37,11 @@ func (s *scalerService) GetMetricSpec(_ context.Context, ref *pb.ScaledObjectRef
 
 // GetMetrics answers the replica target as the board has it.
 func (s *scalerService) GetMetrics(_ context.Context, r *pb.GetMetricsRequest) (*pb.GetMetricsResponse, error) {
-	d, err := s.target(r.GetScaledObjectRef())
+	service, d, err := s.target(r.GetScaledObjectRef())
 	if err != nil {
 		return nil, statusOf(err)
 	}
-	name := metricName(d.Service)
+	name := metricName(service)
 	if !strings.EqualFold(r.GetMetricName(), name) {
 		return nil, status.Errorf(codes.InvalidArgument, "unknown metric name: this trigger has the metric %q", name)
 	}
@@ -51,7 +51,7 @@ func (s *scalerService) GetMetrics(_ context.Context, r *pb.GetMetricsRequest) (
 
 // IsActive agrees with GetMetrics: active means a target above zero.
 func (s *scalerService) IsActive(_ context.Context, ref *pb.ScaledObjectRef) (*pb.IsActiveResponse, error) {
-	d, err := s.target(ref)
+	_, d, err := s.target(ref)
 	if err != nil {
 		return nil, statusOf(err)
 	}
@@ -62,17 +62,15 @@ func (s *scalerService) IsActive(_ context.Context, ref *pb.ScaledObjectRef) (*p
 // releases take a false as the order to scale in, whatever other triggers say. Without a target the stream stays
 // open and silent.
 func (s *scalerService) StreamIsActive(ref *pb.ScaledObjectRef, out grpc.ServerStreamingServer[pb.IsActiveResponse]) error {
-	service, err := s.scaler.Resolve(trigger(ref))
-	if err != nil {
+	asked := trigger(ref)
+	if _, err := s.scaler.Resolve(asked); err != nil {
 		return statusOf(err)
 	}
 	defer s.metrics.streamOpened()()
 	beat := time.NewTicker(s.heartbeat)
 	defer beat.Stop()
 	for due, was := true, false; ; {
-		changed := s.scaler.Changed(service) // before the target is read, so that no change is missed
-		d, err := s.scaler.Target(service)
-		active := err == nil && d.Unavailable == "" && d.Replicas > 0
+		active, changed := s.active(asked)
 		if active && (due || !was) {
 			if err := out.Send(&pb.IsActiveResponse{Result: true}); err != nil {
 				return err
@@ -91,26 +89,36 @@ func (s *scalerService) StreamIsActive(ref *pb.ScaledObjectRef, out grpc.ServerS
 	}
 }
 
+// active tells whether the target is above zero, and when to look again. It resolves the trigger each time: that
+// keeps it known, and finds it again after a reload.
+func (s *scalerService) active(t Trigger) (active bool, changed <-chan struct{}) {
+	service, err := s.scaler.Resolve(t)
+	if err != nil {
+		return false, nil // until the next heartbeat
+	}
+	changed = s.scaler.Changed(service) // before the target is read, so that no change is missed
+	d, err := s.scaler.Target(service)
+	return err == nil && d.Unavailable == "" && d.Replicas > 0, changed
+}
+
 // StreamMetricSpec would announce changed specs; ours never change.
 func (s *scalerService) StreamMetricSpec(*pb.ScaledObjectRef, grpc.ServerStreamingServer[pb.GetMetricSpecResponse]) error {
 	return status.Error(codes.Unimplemented, "the metric spec never changes: use GetMetricSpec")
 }
 
 // target reads the board once for the trigger.
-func (s *scalerService) target(ref *pb.ScaledObjectRef) (scaler.Decision, error) {
-	service, err := s.scaler.Resolve(trigger(ref))
-	if err != nil {
-		return scaler.Decision{}, err
+func (s *scalerService) target(ref *pb.ScaledObjectRef) (service string, d scaler.Decision, err error) {
+	if service, err = s.scaler.Resolve(trigger(ref)); err != nil {
+		return "", d, err
 	}
-	d, err := s.scaler.Target(service)
-	if err != nil {
-		return scaler.Decision{}, err
+	if d, err = s.scaler.Target(service); err != nil {
+		return service, d, err
 	}
 	s.metrics.answered(d)
 	if d.Unavailable != "" {
-		return scaler.Decision{}, fmt.Errorf("%w for %s: %s", ErrUnavailable, service, d.Unavailable)
+		return service, d, fmt.Errorf("%w for %s: %s", ErrUnavailable, service, d.Unavailable)
 	}
-	return d, nil
+	return service, d, nil
 }
 
 func trigger(ref *pb.ScaledObjectRef) Trigger {
