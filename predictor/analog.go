@@ -1,0 +1,150 @@
+package predictor
+
+import "math"
+
+// analogStyle is one way to mix the days most like today: how far a past day
+// is scaled to today's level (theta) and how fast unlike days lose weight (tau).
+type analogStyle struct{ theta, tau float64 }
+
+var analogStyles = [3]analogStyle{{0.9, 0.2}, {0.4, 0.3}, {1, 0.2}}
+
+const likenessWindows = 12 // half hours of look-back that are compared
+
+// likeness compares the last six hours with the same clock time on past days.
+// It depends on the newest slot only and serves every horizon.
+type likeness struct {
+	level float64             // today's, last 30 min; NaN if missing
+	past  [analogDays]float64 // level at the same clock time d+1 days ago
+	near  [analogDays][2]float64
+}
+
+// measure fills l for the newest slot of h.
+func (l *likeness) measure(h *history, c *clock) {
+	now, mean := h.newest, h.mean()
+	var today [likenessWindows]float64
+	for b := range today {
+		today[b] = h.level(now - int64(b)*h.window)
+	}
+	l.level = today[0]
+	for d := range l.past {
+		origin := c.shift(now, d+1)
+		if !h.holds(origin) {
+			l.past[d] = missing
+			continue
+		}
+		l.past[d] = h.level(origin)
+		if math.IsNaN(l.past[d]) {
+			continue
+		}
+		e := distance(h, origin, today[:], l.past[d], mean)
+		l.near[d] = [2]float64{math.Exp(-e / analogStyles[0].tau), math.Exp(-e / analogStyles[1].tau)}
+	}
+}
+
+// distance is the root mean square log ratio between today's half hours and
+// those that lead up to origin; 0 if no pair exists.
+func distance(h *history, origin int64, today []float64, newest, mean float64) float64 {
+	sum, n := 0.0, 0
+	past := newest
+	for b, now := range today {
+		if b > 0 {
+			past = h.level(origin - int64(b)*h.window)
+		}
+		if math.IsNaN(now) || math.IsNaN(past) {
+			continue
+		}
+		if mean > 0 {
+			r := math.Log((now + 0.1*mean) / (past + 0.1*mean))
+			sum += r * r
+		}
+		n++
+	}
+	if n == 0 {
+		return 0
+	}
+	return math.Sqrt(sum / float64(n))
+}
+
+// analogValue scales what a past day had at the target's clock time by the
+// ratio of today's level to that day's, within a factor of 5.
+func analogValue(v, past, today, mean, theta float64) float64 {
+	r := levelRatio(v, past, today, mean)
+	if theta == 1 {
+		return v * r
+	}
+	return v * math.Pow(r, theta)
+}
+
+func levelRatio(v, past, today, mean float64) float64 {
+	k := 0.05*v + 0.02*mean
+	if math.IsNaN(today) || past+k <= 0 {
+		return 1
+	}
+	return min(max((today+k)/(past+k), 0.2), 5)
+}
+
+// Analog is one past day as it entered the forecast.
+type Analog struct {
+	DaysAgo int
+	Slot    int64   // slot number of the past target
+	Value   float64 // mean around the slot, not scaled
+	Ratio   float64 // today's level over that day's
+	Weight  float64 // share among the analogs, 0 to 1
+}
+
+// analogs evaluates the three analog experts for target. out receives the days
+// with their weights for the first style when it is not nil.
+func (l *likeness) analogs(h *history, c *clock, priors *[analogDays]float64, target int64, out *[]Analog) [3]float64 {
+	mean := h.mean()
+	var sum, weight [3]float64
+	for d := range l.past {
+		if math.IsNaN(l.past[d]) {
+			continue
+		}
+		slot := c.shift(target, d+1)
+		v := h.around(slot)
+		if math.IsNaN(v) {
+			continue
+		}
+		r := levelRatio(v, l.past[d], l.level, mean)
+		ln := math.Log(r)
+		near := [3]float64{l.near[d][0], l.near[d][1], l.near[d][0]}
+		for i, style := range analogStyles {
+			a := v * r
+			if style.theta != 1 {
+				a = v * math.Exp(style.theta*ln)
+			}
+			w := priors[d] * near[i]
+			sum[i] += w * a
+			weight[i] += w
+		}
+		if out != nil {
+			*out = append(*out, Analog{DaysAgo: d + 1, Slot: slot, Value: v, Ratio: r, Weight: priors[d] * near[0]})
+		}
+	}
+	var forecasts [3]float64
+	for i := range forecasts {
+		if weight[i] > 0 {
+			forecasts[i] = sum[i] / weight[i]
+			continue
+		}
+		forecasts[i] = h.recent()
+	}
+	return forecasts
+}
+
+// recent is the mean of the last 15 minutes, NaN if all are missing.
+func (h *history) recent() float64 {
+	n := max(1, h.window/2)
+	sum, count := 0.0, 0
+	for s := h.newest - n + 1; s <= h.newest; s++ {
+		if y := h.at(s); !math.IsNaN(y) {
+			sum += y
+			count++
+		}
+	}
+	if count == 0 {
+		return missing
+	}
+	return sum / float64(count)
+}
