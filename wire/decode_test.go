@@ -2,15 +2,13 @@ package wire_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,8 +16,6 @@ import (
 	"github.com/warmpool/warmpool/bench/load/caclient"
 	"github.com/warmpool/warmpool/expander"
 	"github.com/warmpool/warmpool/wire"
-
-	"google.golang.org/protobuf/proto"
 )
 
 // pieces cuts a message so that values lie on several pieces.
@@ -214,45 +210,10 @@ func field(b []byte, num protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), value)
 }
 
-func object(t testing.TB, o interface{ Marshal() ([]byte, error) }) []byte {
-	t.Helper()
+func object(t interface{ Fatal(args ...any) }, o interface{ Marshal() ([]byte, error) }) []byte {
 	b, err := o.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
-}
-
-// What the captures hold, counted by hand from their description and from the full unmarshal.
-func TestCaptures(t *testing.T) {
-	files, err := filepath.Glob("testdata/captures/*.bin")
-	if err != nil || len(files) != 14 {
-		t.Fatalf("%d captures, error %v", len(files), err)
-	}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".bin")
-		t.Run(name, func(t *testing.T) {
-			b, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := fullDecode(b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, stats := decode(t, b)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-full unmarshal +ours):\n%s", diff)
-			}
-			t.Log(summary(got), stats)
-		})
-	}
-}
-
-func summary(r expander.Request) string {
-	s := fmt.Sprintf("%d pods, %d groups", len(r.Pods), len(r.Groups))
-	for _, o := range r.Options {
-		s += fmt.Sprintf(", %s x%d covers %d", o.GroupID, o.NodeCount, len(o.Pods))
-	}
-	return s
 }
