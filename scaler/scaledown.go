@@ -88,21 +88,19 @@ func downStep(n int, share float64) int {
 // holdSources keeps the target while any source is missing or votes with an old value. It is the maximum taken at the
 // end, so that it cannot add up.
 func (e *evaluation) holdSources(n int) int {
-	code, limited := "", ""
+	if !e.lastKnown || n > e.last {
+		return n
+	}
 	switch {
-	case e.anyMissing:
-		code, limited = ReasonMissing, "missing"
-	case e.anyStale:
-		code, limited = ReasonStale, "stale"
-	case e.sources > 0 && !e.anyUsable:
-		code, limited = ReasonNoSignalAtZero, "missing"
+	case e.anyMissing && e.d.Raw < e.last:
+		e.hold(ReasonMissing, "missing")
+	case e.anyStale && n < e.last:
+		e.hold(ReasonStale, "stale")
+	case e.sources > 0 && !e.anyUsable && e.d.Raw < e.last:
+		e.hold(ReasonNoSignalAtZero, "missing")
 	default:
 		return n
 	}
-	if !e.lastKnown || n >= e.last {
-		return n
-	}
-	e.hold(code, limited)
 	return e.last
 }
 

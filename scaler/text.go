@@ -104,8 +104,10 @@ func (e *evaluation) explainVotes(t text) text {
 		}
 	}
 	for i := range e.d.Votes {
-		if e.d.Votes[i].Name != e.d.Binding {
-			write(&e.d.Votes[i])
+		v := &e.d.Votes[i]
+		contained := v.Name == "rate" && e.queueForm == FormRate // the queue's vote names the same arrivals
+		if v.Name != e.d.Binding && !contained {
+			write(v)
 		}
 	}
 	if !written {

@@ -56,7 +56,7 @@ func (e *evaluation) voteUtilization() {
 		}
 	}
 	ready := float64(e.in.Pods.Ready)
-	t := e.text().num(ready).str(" ready at ").percent(u.value).str(" of ").percent(rule.ScaleUp)
+	t := e.text().num(ready).str(" ready at ").percent(u.value).str(" over ").percent(rule.ScaleUp)
 	t, corroborated := e.corroborate(t)
 	v := e.vote("utilisation", ready*u.value/rule.ScaleUp, u.stale, t)
 	if !corroborated {
