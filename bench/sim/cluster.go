@@ -109,6 +109,9 @@ type group struct {
 	nextNode int
 }
 
+// failuresKept is how long events of failed scale-ups are seen, as the API server keeps them.
+const failuresKept = time.Hour
+
 type backoff struct {
 	until, last time.Time
 	wait        time.Duration
@@ -248,6 +251,7 @@ func (c *Cluster) fail(n *node) {
 	c.drop(n)
 	g.inFlight--
 	g.backoff.fail(c.now)
+	g.failures = slices.DeleteFunc(g.failures, func(f expander.Failure) bool { return c.now.Sub(f.At) > failuresKept })
 	g.failures = append(g.failures, expander.Failure{At: c.now, GroupID: g.ID, Class: expander.FailureStock, Reason: "ScaleUpFailed"})
 	c.emit(Event{Kind: NodeFailed, Group: g.ID, Node: n.name})
 }

@@ -145,3 +145,29 @@ func roundByChance(v float32, chance uint32) int {
 	}
 	return max(n, 1)
 }
+
+// NewDayLoad draws the requests of one day out of a longer series as it is, without scaling. The series stays available
+// as history.
+func NewDayLoad(s *trace.Series, start time.Time, seed uint64) (*Load, error) {
+	perDay := int(24 * time.Hour / s.Step)
+	from := int(start.Sub(s.Start) / s.Step)
+	if from < 0 || from+perDay > len(s.Counts) || 24*time.Hour%s.Step != 0 {
+		return nil, fmt.Errorf("the series %s has no whole day from %s on", s.Name, start)
+	}
+	day := &trace.Series{Name: s.Name, Start: start, Step: s.Step, Counts: s.Counts[from : from+perDay]}
+	if len(s.Bursts) > 0 {
+		day.Bursts = s.Bursts[from : from+perDay]
+	}
+	l := &Load{
+		Name: s.Name, Start: start, Series: s, seed: seed, MeanHold: MeanServiceTime,
+		arrivals: make([]uint16, int(24*time.Hour/Quantum)), table: lognormalTable(MeanServiceTime, 1),
+	}
+	draw := trace.NewArrivals(day, seed)
+	for {
+		at, ok := draw.Next()
+		if !ok {
+			return l, nil
+		}
+		l.add(at)
+	}
+}
