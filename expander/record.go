@@ -10,6 +10,10 @@ import (
 // several times within one.
 const loopSpan = 5 * time.Second
 
+// sameAttempt is how soon the same group for the same pods is the same attempt, also where choices do not stick: the
+// nodes cannot have been refused that fast.
+const sameAttempt = 30 * time.Second
+
 // record writes the decision into the history.
 func (d *draft) record() {
 	d.recordLoops()
@@ -22,6 +26,9 @@ func (d *draft) record() {
 		w := d.history.Workloads[name]
 		w.Stage, w.StageAt = plan.stage.stage, d.now
 		d.history.Workloads[name] = w
+	}
+	if d.stuck == nil {
+		d.stuck = d.repeated()
 	}
 	if d.stuck != nil {
 		d.cover(d.stuck)
@@ -37,6 +44,25 @@ func (d *draft) record() {
 		Registered: viewOf(d.view, g.ID).Registered, OnDemand: keepsRunning(g.capacity), Observed: d.policy.Mode != Active,
 	})
 	d.cover(&d.history.Choices[len(d.history.Choices)-1])
+}
+
+// repeated is the choice of which this one is a repetition: the same group, moments ago, for most of the same pods.
+func (d *draft) repeated() *Choice {
+	o := &d.options[d.chosen]
+	pods := map[int]int{}
+	for _, pod := range o.pods {
+		if latest := d.latest[pod]; latest >= 0 {
+			pods[latest]++
+		}
+	}
+	for latest, n := range pods {
+		c := &d.history.Choices[latest]
+		same := c.Group == o.GroupID && c.Workload == d.policy.Workloads[d.servedBy].Name && c.Observed == (d.policy.Mode != Active)
+		if same && 2*n > len(o.pods) && !c.Failed && d.now.Sub(c.At) < sameAttempt {
+			return c
+		}
+	}
+	return nil
 }
 
 // cover adds the pods of the chosen option to a choice.
