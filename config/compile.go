@@ -2,9 +2,6 @@ package config
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -66,18 +63,6 @@ func (c *compiler) compile() *Config {
 	c.compileExpander(compiled, types)
 	c.compileServices(compiled)
 	return compiled
-}
-
-// hashOf gives 16 hexadecimal digits of the SHA-256 of the values in one canonical form: maps are sorted by key.
-func hashOf(parts ...any) string {
-	h := sha256.New()
-	encoder := json.NewEncoder(h)
-	for _, part := range parts {
-		if err := encoder.Encode(part); err != nil {
-			panic("config: hash: " + err.Error()) // the types hold nothing that JSON lacks
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 func prometheusOf(p prometheusFile) Prometheus {

@@ -72,11 +72,6 @@ func (c *compiler) largeRequests(l largeRequestsFile) LargeRequests {
 func (c *compiler) accelerators() expander.Accelerators {
 	a := c.source.Accelerators
 	c.checkNames("accelerators.extraResources", a.ExtraResources, "resource name")
-	for _, model := range slices.Sorted(mapsKeys(a.Worth)) {
-		if worth := a.Worth[model]; worth <= 0 || worth > 1000 {
-			c.errorf(join("accelerators.worth", model), "must be above 0 and at most 1000: the speed relative to 1.0")
-		}
-	}
 	for _, x := range []struct{ key, value string }{
 		{"podTotal", a.MemoryKeys.PodTotal}, {"podPerGPU", a.MemoryKeys.PodPerGPU}, {"nodeTotal", a.MemoryKeys.NodeTotal},
 	} {
@@ -84,7 +79,16 @@ func (c *compiler) accelerators() expander.Accelerators {
 			c.errorf("accelerators.memoryKeys."+x.key, "must not be empty; remove the key for its default")
 		}
 	}
-	return expander.Accelerators{ExtraResources: a.ExtraResources, Worth: a.Worth}
+	return expander.Accelerators{ExtraResources: a.ExtraResources, Worth: c.worth("accelerators.worth", a.Worth)}
+}
+
+func (c *compiler) worth(path string, models map[string]float64) map[string]float64 {
+	for _, model := range slices.Sorted(maps.Keys(models)) {
+		if worth := models[model]; worth <= 0 || worth > 1000 {
+			c.errorf(join(path, model), "must be above 0 and at most 1000: the speed relative to 1.0")
+		}
+	}
+	return models
 }
 
 func compiledPattern(p pattern) *regexp.Regexp {

@@ -17,19 +17,12 @@ func (c *compiler) compileServices(compiled *Config) {
 	for i := range f.Services {
 		s := &f.Services[i]
 		path := at("services", i)
-		c.requireNamespace(path, s)
 		c.uniqueService(seen, s, i)
 		b := &serviceBuilder{report: c.report, file: f, entry: s, path: path}
 		compiled.Services = append(compiled.Services, b.build(overrides))
 		c.checkProfile(path, s)
 	}
 	c.checkOverrideNames(seen)
-}
-
-func (c *compiler) requireNamespace(path string, s *serviceFile) {
-	if s.Namespace == "" && !c.has(path+".namespace") {
-		c.errorf(path+".namespace", "is required: the namespace of the workload, which its queries are forced to")
-	}
 }
 
 func (c *compiler) uniqueService(seen map[string]int, s *serviceFile, i int) {
@@ -41,7 +34,7 @@ func (c *compiler) uniqueService(seen map[string]int, s *serviceFile, i int) {
 	}
 	key := serviceKey(s.Namespace, s.Name)
 	if first, ok := seen[key]; ok {
-		c.errorf(at("services", i)+".name", "%q is already the name of services[%d] in namespace %s; names must differ", s.Name, first, s.Namespace)
+		c.errorf(at("services", i)+".name", "%q is already the name of services[%d] in the same namespace; names must differ", s.Name, first)
 		return
 	}
 	seen[key] = i

@@ -23,6 +23,7 @@ func (c *compiler) workloads(entries []workloadFile) []expander.Workload {
 			EnforceGPUMemory: w.GPUMemory.Enforce,
 			Sharing:          expander.Sharing(w.Sharing),
 			ZoneCap:          c.zoneCaps(path+".zoneCap", w.ZoneCap),
+			Worth:            c.worth(path+".worth", w.Worth),
 			Priority:         w.Priority,
 		}
 		if w.FailureMemory != nil {

@@ -40,16 +40,3 @@ func warningCodes(c *Config) string {
 	}
 	return strings.Join(codes, " ")
 }
-
-func TestFullPrint(t *testing.T) {
-	c := full(t)
-	for _, w := range c.Warnings {
-		t.Log(w)
-	}
-	for _, q := range c.Services[0].Queries {
-		t.Log(q.Signal, q.Expr, "\n", q.Alone, "\n", q.AgeExpr, q.Match)
-	}
-	t.Logf("%+v", c.Services[0].Policy)
-	t.Logf("%+v", c.Expander.Workloads)
-	t.Logf("%+v", c.Expander.Pools)
-}

@@ -95,6 +95,7 @@ type workloadFile struct {
 	GPUMemory     gpuMemoryFile      `key:"gpuMemory" doc:"GPU memory demand of pods; 8 % tolerance, unknown never rejects"`
 	Sharing       string             `key:"sharing" default:"exclusive" enum:"exclusive|time-slicing|mps|any" doc:"how its pods may share a GPU"`
 	ZoneCap       map[string]int     `key:"zoneCap" doc:"zone to the largest number of nodes of this workload"`
+	Worth         map[string]float64 `key:"worth" doc:"replaces accelerators.worth; a workload that does not care leaves every model at 1"`
 	Priority      *int32             `key:"priority" doc:"used instead of the pods' own priority to order workloads"`
 }
 

@@ -3,7 +3,7 @@ package config
 // serviceFile is one service. Leaves with a meta tag can be written in the metadata of a trigger under that flat key.
 type serviceFile struct {
 	Name      string            `key:"name" required:"true" doc:"what triggers refer to (metadata service: NAME) and decisions show"`
-	Namespace string            `key:"namespace" default:"\"\"" doc:"namespace of the workload; the queries of presets are forced to it. Empty: the namespace of the trigger"`
+	Namespace string            `key:"namespace" default:"\"\"" doc:"namespace of the workload; the queries of presets are forced to it. Empty: every namespace may refer to the entry, and the namespace is the trigger's"`
 	Replicas  replicasFile      `key:"replicas" required:"true" doc:"limits of the target"`
 	Preset    string            `key:"preset" meta:"preset" default:"none" enum:"vllm|sglang|tgi|triton|nim|ray-serve|epp|micrometer|none" doc:"the engine or gateway whose metrics are read; none: only the queries given here"`
 	Selector  map[string]string `key:"selector" doc:"label matchers added to the preset's queries, such as {model_name: llama-7b}"`

@@ -52,10 +52,10 @@ var specialKeys = []struct{ name, doc string }{
 	{"scalerAddress", "used by KEDA: address of warmpool"},
 	{"enableTLS", "used by KEDA"},
 	{"unsafeSsl", "used by KEDA"},
-	{"metricType", "used by KEDA, if it is put here by mistake; always write AverageValue beside metadata"},
 }
 
-func metadataKeys() []string {
+// metadataKeys gives every key of trigger metadata, sorted.
+var metadataKeys = sync.OnceValue(func() []string {
 	var names []string
 	for _, k := range specialKeys {
 		names = append(names, k.name)
@@ -65,4 +65,4 @@ func metadataKeys() []string {
 	}
 	slices.Sort(names)
 	return names
-}
+})

@@ -29,10 +29,7 @@ func (c *Config) ServiceFromMetadata(namespace, name string, metadata map[string
 	t.checkKeys()
 	entry := t.entry()
 	t.apply(entry)
-	if err := r.err(namespace + "/" + name); err != nil {
-		return Service{}, err
-	}
-	if t.unknown {
+	if t.unknown && len(r.problems) == 0 {
 		return Service{}, fmt.Errorf("%s/%s: %w: the configuration has no service of the given name in this namespace; add it to services, "+
 			"or describe it here with preset and maxReplicas", namespace, name, ErrUnknownService)
 	}
@@ -105,14 +102,11 @@ func safeKey(key string) string {
 // entry gives the service to build on: a copy of the entry in the file, or the defaults.
 func (t *trigger) entry() *serviceFile {
 	named := t.value("service")
-	for i := range t.config.source.Services {
-		s := &t.config.source.Services[i]
-		if s.Name == named && s.Namespace == t.namespace {
-			entry := *s
-			entry.Selector = maps.Clone(s.Selector)
-			t.inFile = true
-			return &entry
-		}
+	if s := t.config.source.service(t.namespace, named); s != nil {
+		entry := *s
+		entry.Namespace, entry.Selector = t.namespace, maps.Clone(s.Selector)
+		t.inFile = true
+		return &entry
 	}
 	var entry serviceFile
 	d := &decoder{report: t.report}
@@ -228,4 +222,16 @@ func parseSelector(text string) (map[string]string, error) {
 		selector[name] = value
 	}
 	return selector, nil
+}
+
+// service finds an entry for a namespace: one of its own, or one that is there for every namespace.
+func (f *file) service(namespace, name string) *serviceFile {
+	for _, of := range []string{namespace, ""} {
+		for i := range f.Services {
+			if s := &f.Services[i]; s.Name == name && s.Namespace == of {
+				return s
+			}
+		}
+	}
+	return nil
 }
