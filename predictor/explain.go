@@ -148,11 +148,11 @@ func percent(x float64) string {
 // short writes a duration without zero parts: 6m10s, 15m, 1h30m.
 func short(d time.Duration) string {
 	text := d.Round(time.Second).String()
-	if d >= time.Minute {
+	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
-		if strings.HasSuffix(text, "h0m") {
-			text = strings.TrimSuffix(text, "0m")
-		}
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
 }
