@@ -18,7 +18,11 @@ type distinct struct {
 	last int32
 }
 
-const blockSize = 256 << 10
+// Blocks grow with the number of strings between these sizes.
+const (
+	smallBlock = 8 << 10
+	largeBlock = 256 << 10
+)
 
 func newDistinct() *distinct {
 	seed := maphash.MakeSeed()
@@ -55,11 +59,12 @@ func (d *distinct) number(b []byte) int32 {
 
 // keep copies b into a block, so that many small strings cost few allocations.
 func (d *distinct) keep(b []byte) []byte {
-	if len(b) > blockSize/4 {
+	if len(b) > largeBlock/4 {
 		return bytes.Clone(b)
 	}
 	if len(b) > cap(d.block)-len(d.block) {
-		d.block = make([]byte, 0, blockSize)
+		size := min(max(2*cap(d.block), smallBlock), largeBlock)
+		d.block = make([]byte, 0, max(size, len(b)))
 	}
 	start := len(d.block)
 	d.block = append(d.block, b...)

@@ -2,93 +2,25 @@ package raw_test
 
 import (
 	"context"
-	"errors"
-	"net"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/warmpool/warmpool/bench/load"
 	"github.com/warmpool/warmpool/bench/load/caclient"
-	"github.com/warmpool/warmpool/expander"
 	"github.com/warmpool/warmpool/proto/grpcplugin"
-	"github.com/warmpool/warmpool/wire"
 	"github.com/warmpool/warmpool/wire/raw"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// handler decodes and answers the first option.
-type handler struct {
-	// decoded, when set, is called between decoding and answering.
-	decoded func(expander.Request, wire.Stats)
-}
-
-func (h handler) BestOptions(_ context.Context, req *raw.Request) (*grpcplugin.BestOptionsResponse, error) {
-	in, stats, err := wire.Decode(req, wire.Limits{})
-	if errors.Is(err, wire.ErrInvalid) {
-		return nil, status.Error(codes.InvalidArgument, err.Error())
-	}
-	if err != nil {
-		return nil, err
-	}
-	if h.decoded != nil {
-		h.decoded(in, stats)
-	}
-	out := &grpcplugin.BestOptionsResponse{}
-	if len(in.Options) > 0 {
-		out.Options = []*grpcplugin.Option{{NodeGroupId: in.Options[0].GroupID}}
-	}
-	return out, nil
-}
-
-// serve runs a server for the test and returns its address.
-func serve(t testing.TB, register func(*grpc.Server), options ...grpc.ServerOption) string {
-	t.Helper()
-	s := grpc.NewServer(options...)
-	register(s)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(listener) }()
-	t.Cleanup(func() {
-		s.Stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return listener.Addr().String()
-}
-
-func dial(t testing.TB, address string, r caclient.Release) *caclient.Client {
-	t.Helper()
-	c, err := caclient.DialWith(address, insecure.NewCredentials(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
-}
-
-func expanderOnly(h raw.Handler, gate *raw.LargeGate) func(*grpc.Server) {
-	return func(s *grpc.Server) { raw.RegisterExpander(s, h, gate) }
-}
 
 // The method is unary to interceptors and to clients, and other services of the server keep the usual codec.
 func TestInterceptorsAndOtherServices(t *testing.T) {
@@ -167,72 +99,88 @@ func TestCompressedIsRefused(t *testing.T) {
 	}
 }
 
-// Two requests of 293 MiB at the same time: one is answered, the other is refused at once and before its bytes are
-// received, and the server never holds a whole message.
-func TestTwoLargeRequests(t *testing.T) {
-	message := largeMessage(t, load.Wave{Groups: 60, Pods: 500, PodBytes: 5120}, caclient.V1_34_5)
-	if len(message) < 300_000_000 {
-		t.Fatalf("the message has %d bytes", len(message))
-	}
-	gate := raw.NewLargeGate(raw.Bounds{})
-	entered, proceed := make(chan struct{}), make(chan struct{})
-	var held uint64
-	address := serve(t, expanderOnly(handler{decoded: func(in expander.Request, stats wire.Stats) {
-		if len(in.Pods) != 500 || stats.PodEntries != 30_000 || stats.Bytes != int64(len(message)) {
-			t.Errorf("%d pods, stats %+v", len(in.Pods), stats)
+// A request whose sender gives up is over for the handler too, and its place is free.
+func TestSenderGivesUp(t *testing.T) {
+	gate := raw.NewLargeGate(raw.Bounds{From: 1})
+	result := make(chan error, 1)
+	address := serve(t, expanderOnly(stalled(func(ctx context.Context, req *raw.Request) {
+		<-ctx.Done()
+		for {
+			if _, err := req.Next(); err != nil {
+				result <- err
+				return
+			}
 		}
-		close(entered)
-		<-proceed
-	}}, gate))
-
-	before := heap()
-	stop, peak := watchHeap()
-	first := make(chan error, 1)
-	go func() {
-		_, err := dial(t, address, caclient.V1_34_5).Send(t.Context(), message)
-		first <- err
-	}()
-	<-entered
-	_, err := dial(t, address, caclient.V1_34_5).Send(t.Context(), message)
-	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "in flight") {
-		t.Errorf("second request: %v", err)
+	}), gate))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := dial(t, address, caclient.V1_35_0).Send(ctx, make([]byte, 50<<20))
+	if status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("client: %v", err)
 	}
-	close(stop)
-	held = <-peak - before
-	close(proceed)
-	if err := <-first; err != nil {
-		t.Errorf("first request: %v", err)
+	if err := <-result; status.Code(err) != codes.DeadlineExceeded && status.Code(err) != codes.Canceled {
+		t.Errorf("handler: %v", err)
 	}
-	// Both ends run in this process, and the client frames its bytes in buffers of its own.
-	if held > 100<<20 {
-		t.Errorf("%d MiB were held at the peak", held>>20)
-	}
-	t.Logf("message %d MiB, at most %d MiB of heap above the start", len(message)>>20, held>>20)
-
-	// The place is free again.
-	entered, proceed = make(chan struct{}), make(chan struct{})
-	close(proceed)
-	if _, err := dial(t, address, caclient.V1_34_5).Send(t.Context(), message); err != nil {
-		t.Errorf("third request: %v", err)
+	ctx, cancel = context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for { // the handler's return is not visible from here
+		if leave, err := gate.Enter(ctx, 1); err == nil {
+			leave()
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatal("the place of a large request was not freed")
+		}
+		runtime.Gosched()
 	}
 }
 
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+type stalled func(context.Context, *raw.Request)
+
+func (f stalled) BestOptions(ctx context.Context, req *raw.Request) (*grpcplugin.BestOptionsResponse, error) {
+	f(ctx, req)
+	return nil, status.FromContextError(ctx.Err()).Err()
 }
 
-func largeMessage(t testing.TB, w load.Wave, r caclient.Release) []byte {
-	t.Helper()
-	m, err := w.Loop().Message(r)
-	if err != nil {
-		t.Fatal(err)
+// registrar takes the service description that a server would get.
+type registrar struct{ desc *grpc.ServiceDesc }
+
+func (r *registrar) RegisterService(desc *grpc.ServiceDesc, _ any) { r.desc = desc }
+
+// Without a transport stream that can be read directly, the codec hands over the buffers of the whole message.
+func TestWithoutTheTransportStream(t *testing.T) {
+	message := largeMessage(t, load.Wave{Groups: 2, Pods: 3}, caclient.V1_35_0)
+	for _, tc := range []struct {
+		bounds raw.Bounds
+		want   codes.Code
+	}{{raw.Bounds{}, codes.OK}, {raw.Bounds{Limit: 10}, codes.ResourceExhausted}} {
+		var r registrar
+		raw.RegisterExpander(&r, handler{}, raw.NewLargeGate(tc.bounds))
+		pool := &countingPool{}
+		receive := func(v any) error {
+			data := mem.BufferSlice{mem.Copy(message[:2000], pool), mem.Copy(message[2000:], pool)}
+			defer data.Free()
+			return raw.Codec().Unmarshal(data, v)
+		}
+		resp, err := r.desc.Methods[0].Handler(handler{}, t.Context(), receive, nil)
+		if status.Code(err) != tc.want {
+			t.Errorf("%+v: %v", tc.bounds, err)
+		}
+		if err == nil && resp.(*grpcplugin.BestOptionsResponse).GetOptions()[0].GetNodeGroupId() != "gpu-pool-000" {
+			t.Errorf("answer %v", resp)
+		}
+		if pool.taken != 2 || pool.returned != 2 {
+			t.Errorf("%d buffers taken, %d returned", pool.taken, pool.returned)
+		}
 	}
-	b, err := proto.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
+
+type countingPool struct{ taken, returned int }
+
+func (p *countingPool) Get(n int) *[]byte {
+	p.taken++
+	b := make([]byte, n)
+	return &b
+}
+
+func (p *countingPool) Put(*[]byte) { p.returned++ }

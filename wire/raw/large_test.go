@@ -1,0 +1,89 @@
+package raw_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/warmpool/warmpool/bench/load"
+	"github.com/warmpool/warmpool/bench/load/caclient"
+	"github.com/warmpool/warmpool/expander"
+	"github.com/warmpool/warmpool/wire"
+	"github.com/warmpool/warmpool/wire/raw"
+)
+
+// Two requests of 293 MiB at the same time: one is answered, the other is refused at once and before its bytes are
+// received, and the server never holds a whole message.
+func TestTwoLargeRequests(t *testing.T) {
+	message := largeMessage(t, load.Wave{Groups: 60, Pods: 500, PodBytes: 5120}, caclient.V1_34_5)
+	if len(message) < 307_200_000 {
+		t.Fatalf("the message has %d bytes", len(message))
+	}
+	gate := raw.NewLargeGate(raw.Bounds{})
+	entered, proceed := make(chan struct{}), make(chan struct{})
+	address, received := serveCounted(t, expanderOnly(handler{decoded: func(in expander.Request, stats wire.Stats) {
+		if len(in.Pods) != 500 || stats.PodEntries != 30_000 || stats.Bytes != int64(len(message)) {
+			t.Errorf("%d pods, stats %+v", len(in.Pods), stats)
+		}
+		close(entered)
+		<-proceed
+	}}, gate))
+
+	before := heap()
+	stop, peak := watchHeap()
+	first := make(chan error, 1)
+	go func() {
+		_, err := dial(t, address, caclient.V1_34_5).Send(t.Context(), message)
+		first <- err
+	}()
+	<-entered
+	_, err := dial(t, address, caclient.V1_34_5).Send(t.Context(), message)
+	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "in flight") {
+		t.Errorf("second request: %v", err)
+	}
+	close(stop)
+	held := <-peak - before
+	if n := received(1); n > 8<<20 {
+		t.Errorf("%d bytes of the refused request were received", n)
+	}
+	close(proceed)
+	if err := <-first; err != nil {
+		t.Errorf("first request: %v", err)
+	}
+	// Both ends run in this process, and the client frames its bytes in buffers of its own.
+	if held > 64<<20 {
+		t.Errorf("%d MiB were held at the peak", held>>20)
+	}
+	t.Logf("message %d MiB, at most %d MiB of heap above the start", len(message)>>20, held>>20)
+
+	// The place is free again.
+	entered, proceed = make(chan struct{}), make(chan struct{})
+	close(proceed)
+	if _, err := dial(t, address, caclient.V1_34_5).Send(t.Context(), message); err != nil {
+		t.Errorf("third request: %v", err)
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func largeMessage(t testing.TB, w load.Wave, r caclient.Release) []byte {
+	t.Helper()
+	m, err := w.Loop().Message(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
