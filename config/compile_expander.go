@@ -159,7 +159,8 @@ func patternsOf(patterns []pattern) []*regexp.Regexp {
 }
 
 func (c *compiler) failureMemory(path string, f failureMemoryFile) expander.FailureMemory {
-	if f.Max < max(f.SingleGPU, f.MultiGPU) && !c.has(path) {
+	wrong := c.has(path+".max") || c.has(path+".singleGPU") || c.has(path+".multiGPU")
+	if f.Max < max(f.SingleGPU, f.MultiGPU) && !wrong {
 		c.errorf(path+".max", "must be at least singleGPU and multiGPU (%s)", shortDuration(time.Duration(max(f.SingleGPU, f.MultiGPU))))
 	}
 	return expander.FailureMemory{

@@ -88,13 +88,11 @@ func (c *compiler) overrides() map[string][]scaler.Override {
 	out := map[string][]scaler.Override{}
 	for i, o := range c.source.Overrides {
 		path := at("overrides", i)
-		if c.has(path) {
-			continue
+		if !c.has(path+".from") && !c.has(path+".to") && !o.To.After(o.From.Time) {
+			c.errorf(path+".to", "must be after from")
 		}
 		switch {
-		case !o.To.After(o.From.Time):
-			c.errorf(path+".to", "must be after from")
-		case o.Min == nil && o.Max == nil:
+		case o.Min == nil && o.Max == nil && !c.has(path):
 			c.errorf(path, "changes nothing; give min, max or both")
 		case o.Min != nil && o.Max != nil && *o.Min > *o.Max:
 			c.errorf(path+".min", "must not be above max (%d > %d)", *o.Min, *o.Max)

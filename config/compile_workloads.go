@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/warmpool/warmpool/expander"
@@ -92,7 +93,7 @@ func (c *compiler) checkPoolName(path, name string) {
 		if p.Name == name {
 			return
 		}
-		if p.Name != "" {
+		if p.Name != "" && !slices.Contains(names, p.Name) {
 			names = append(names, p.Name)
 		}
 	}
@@ -100,7 +101,7 @@ func (c *compiler) checkPoolName(path, name string) {
 		c.errorf(path, "%sis no pool: the file defines none; add it to pools, or select by capacityType, labels or any", c.got(name))
 		return
 	}
-	c.errorf(path, "%sis no pool%s; there are %s", c.got(name), suggest(name, names), oneOf(names))
+	c.errorf(path, "%sis no pool%s; there are %s", c.got(name), suggest(name, names), strings.Join(names, ", "))
 }
 
 // unusedPools warns of exclusive pools that no workload may grow: then nobody may.

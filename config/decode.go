@@ -170,7 +170,8 @@ func (d *decoder) eachKey(n *yaml.Node, path string, visit func(key string, valu
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
-			d.errorf(path, "line %d: a key must be a plain word; merge keys (<<) and complex keys are not supported, repeat the values", key.Line)
+			d.problems = append(d.problems, Problem{Path: path, Line: key.Line,
+				Message: "a key must be a plain word; merge keys (<<) and complex keys are not supported, repeat the values"})
 			continue
 		}
 		keyPath := join(path, key.Value)

@@ -134,7 +134,7 @@ func (d *decoder) checkEnum(value string, enum []string, path string) {
 		}
 	}
 	hint := ""
-	if !d.secret {
+	if !d.secret && len(enum) > 1 {
 		hint = suggest(value, enum)
 	}
 	shown := make([]string, len(enum))
