@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/warmpool/warmpool/config"
+	"github.com/warmpool/warmpool/decisions"
+	"github.com/warmpool/warmpool/expander"
+	"github.com/warmpool/warmpool/scaler"
+)
+
+// Source reads signals. Package signals implements it.
+type Source interface {
+	// Read asks the queries of many services as of one time and reports each query exactly once, by the indices of
+	// service and query: its valid samples, oldest first, and an error if the newest one is not valid. Reports do not
+	// overlap. It returns when all are reported, at the latest at the deadline of ctx.
+	Read(ctx context.Context, at time.Time, services [][]config.Query,
+		report func(service, query int, samples []scaler.Sample, err error))
+	// Rewind reports what Read would have reported at each multiple of step between two times.
+	Rewind(ctx context.Context, from, to time.Time, step time.Duration, services [][]config.Query,
+		report func(service, query int, samples []scaler.Sample, err error))
+	// History returns the mean of a query over each slot between two multiples of slot, NaN where too little is known.
+	History(ctx context.Context, q config.Query, from, to time.Time, slot time.Duration) ([]float64, error)
+}
+
+// Cluster is what is known of the cluster. Its methods answer from memory.
+type Cluster interface {
+	// ExpanderView returns what the choice of a node group depends on beyond the request.
+	ExpanderView(now time.Time) expander.View
+	// Pods returns the pods of the target of a scaled object.
+	Pods(namespace, scaledObject string) scaler.Pods
+}
+
+// Options of an engine.
+type Options struct {
+	Config *config.Config
+	// Source may be nil: then no signal is ever read, as with an unreachable metric store.
+	Source Source
+	// Cluster may be nil: then nothing is known of nodes and pods.
+	Cluster Cluster
+	// History keeps what the expander learnt; nil keeps it in memory.
+	History HistoryStore
+	// Store keeps what the scaler and the predictor learnt; nil keeps it in memory.
+	Store *Store
+	// Decisions records; nil does not.
+	Decisions *decisions.Log
+	Limits    Limits
+	// Log and Metrics may be nil.
+	Log     *slog.Logger
+	Metrics prometheus.Registerer
+}
+
+// Limits bound what callers who are not authenticated can make the engine remember.
+type Limits struct {
+	// Triggers is how many are known at one time, 20,000 by default; NamespaceTriggers how many of one namespace, half
+	// of that by default.
+	Triggers, NamespaceTriggers int
+	// ForgetAfter is how long after the last call a trigger is forgotten, 1 h by default.
+	ForgetAfter time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Triggers <= 0 {
+		l.Triggers = 20_000
+	}
+	if l.NamespaceTriggers <= 0 {
+		l.NamespaceTriggers = max(1, l.Triggers/2)
+	}
+	if l.ForgetAfter <= 0 {
+		l.ForgetAfter = time.Hour
+	}
+	return l
+}
+
+// Engine is safe for concurrent use.
+type Engine struct {
+	source    Source
+	cluster   Cluster
+	store     *Store
+	decisions *decisions.Log
+	limits    Limits
+	log       *slog.Logger
+	metrics   *metrics
+
+	config atomic.Pointer[config.Config]
+	// lastTick is when the last whole tick was for, in Unix nanoseconds; 0 before the first.
+	lastTick atomic.Int64
+
+	services  services
+	forecasts forecasts
+	placement placement
+	// membership serialises what adds, removes or recompiles services.
+	membership sync.Mutex
+}
+
+// New makes an engine. Nothing runs until [Engine.Run] or [Engine.Tick] is called, but calls are answered: without
+// data, as they should be.
+func New(o Options) (*Engine, error) {
+	if o.Config == nil {
+		return nil, errors.New("engine: no configuration")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Source == nil {
+		o.Source = noSource{}
+	}
+	e := &Engine{
+		source: o.Source, cluster: o.Cluster, store: o.Store, decisions: o.Decisions,
+		limits: o.Limits.withDefaults(), log: o.Log,
+	}
+	e.services.init()
+	e.forecasts.init()
+	e.placement.init(o.History)
+	e.metrics = newMetrics(o.Metrics, e)
+	e.config.Store(o.Config)
+	e.membership.Lock()
+	defer e.membership.Unlock()
+	e.adopt(o.Config)
+	e.metrics.loaded(o.Config)
+	return e, nil
+}
+
+// noSource is a metric store that cannot be reached.
+type noSource struct{}
+
+var errNoSource = errors.New("no metric store is configured; set prometheus.url")
+
+func (noSource) Read(_ context.Context, _ time.Time, services [][]config.Query,
+	report func(int, int, []scaler.Sample, error),
+) {
+	for s, queries := range services {
+		for q := range queries {
+			report(s, q, nil, errNoSource)
+		}
+	}
+}
+
+func (n noSource) Rewind(ctx context.Context, _, to time.Time, _ time.Duration, services [][]config.Query,
+	report func(int, int, []scaler.Sample, error),
+) {
+	n.Read(ctx, to, services, report)
+}
+
+func (noSource) History(context.Context, config.Query, time.Time, time.Time, time.Duration) ([]float64, error) {
+	return nil, errNoSource
+}

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/warmpool/warmpool/expander"
+)
+
+// HistoryStore keeps what the expander has learnt over a restart, and joins what several instances learn.
+type HistoryStore interface {
+	// Load returns the stored history, the zero value if there never was one. [IsCorrupt] tells an unreadable one, which
+	// the store has put aside, from one that may be readable later.
+	Load(ctx context.Context) (expander.History, error)
+	// Save stores a history, joined with what others have stored, and returns the result.
+	Save(ctx context.Context, history expander.History) (expander.History, error)
+}
+
+// IsCorrupt tells whether an error means that stored content is damaged and was put aside.
+func IsCorrupt(err error) bool { return errors.Is(err, errCorrupt) }
+
+var errCorrupt = errors.New("content is damaged")
+
+// FileHistory keeps the history in one file, for a single instance.
+type FileHistory struct{ path string }
+
+// NewFileHistory uses the file expander-history.json in a directory, which must exist.
+func NewFileHistory(dir string) FileHistory {
+	return FileHistory{path: filepath.Join(dir, "expander-history.json")}
+}
+
+// The file is one line with version and checksum of the rest, then JSON: people can read it, and a torn or edited file
+// is noticed.
+const historyHeader = "warmpool-history 1 %08x\n"
+
+// Load reads the file. A damaged one is renamed to end in .damaged, for people to look at.
+func (f FileHistory) Load(context.Context) (expander.History, error) {
+	content, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return expander.History{}, nil
+	}
+	if err != nil {
+		return expander.History{}, fmt.Errorf("read history: %w", err)
+	}
+	history, err := decodeHistory(content)
+	if err == nil {
+		return history, nil
+	}
+	aside := f.path + ".damaged"
+	if moved := os.Rename(f.path, aside); moved != nil {
+		return expander.History{}, fmt.Errorf("history file %s: %w: %w; move it away", f.path, errCorrupt, errors.Join(err, moved))
+	}
+	return expander.History{}, fmt.Errorf("history file %s: %w: %w; it is kept as %s", f.path, errCorrupt, err, aside)
+}
+
+func decodeHistory(content []byte) (expander.History, error) {
+	head, body, found := bytes.Cut(content, []byte("\n"))
+	var sum uint32
+	if _, err := fmt.Sscanf(string(head)+"\n", historyHeader, &sum); err != nil || !found {
+		return expander.History{}, errors.New("no header of this version")
+	}
+	if crc32.ChecksumIEEE(body) != sum {
+		return expander.History{}, errors.New("wrong checksum")
+	}
+	var history expander.History
+	if err := json.Unmarshal(body, &history); err != nil {
+		return expander.History{}, err
+	}
+	if history.Version > expander.HistoryVersion {
+		return expander.History{}, fmt.Errorf("version %d is newer than this program", history.Version)
+	}
+	return history, nil
+}
+
+// Save replaces the file in one step.
+func (f FileHistory) Save(_ context.Context, history expander.History) (expander.History, error) {
+	body, err := json.Marshal(history)
+	if err != nil {
+		return history, fmt.Errorf("encode history: %w", err)
+	}
+	content := append(fmt.Appendf(nil, historyHeader, crc32.ChecksumIEEE(body)), body...)
+	if err := replaceFile(f.path, content); err != nil {
+		return history, fmt.Errorf("write history: %w", err)
+	}
+	return history, nil
+}
+
+// replaceFile writes beside the file and renames, so that a crash leaves the old content or the new one.
+func replaceFile(path string, content []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	_, err = temporary.Write(content)
+	if err == nil {
+		err = temporary.Sync()
+	}
+	if closed := temporary.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temporary.Name())
+	}
+	return err
+}

@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/warmpool/warmpool/config"
+	"github.com/warmpool/warmpool/expander"
+)
+
+// metrics are all metrics of the engine. Those of single services are collected from the board, see boardCollector.
+type metrics struct {
+	ticks        *prometheus.HistogramVec
+	skipped      prometheus.Counter
+	evaluations  *prometheus.CounterVec
+	signalErrors *prometheus.CounterVec
+	saves        *prometheus.CounterVec
+	backfills    *prometheus.CounterVec
+
+	decided  *prometheus.CounterVec
+	stages   *prometheus.CounterVec
+	duration prometheus.Histogram
+	failOpen *prometheus.CounterVec
+
+	reloadOK   prometheus.Gauge
+	reloadTime prometheus.Gauge
+	reloads    *prometheus.CounterVec
+	info       *prometheus.GaugeVec
+}
+
+func newMetrics(registerer prometheus.Registerer, e *Engine) *metrics {
+	f := promauto.With(registerer)
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return f.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	m := &metrics{
+		ticks: f.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "warmpool_tick_duration_seconds",
+			Help:    "Time of one round over the services: evaluation of all, or activation of those at zero.",
+			Buckets: []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2, 5, 10, 15, 30},
+		}, []string{"kind"}),
+		skipped: f.NewCounter(prometheus.CounterOpts{
+			Name: "warmpool_ticks_skipped_total", Help: "Evaluations left out because the one before was still running.",
+		}),
+		evaluations: counter("warmpool_evaluations_total",
+			"Evaluations of services by outcome: answered, unavailable, or panic (the last answer stands).", "outcome"),
+		signalErrors: counter("warmpool_signal_errors_total",
+			"Readings that were not valid, by signal and class of the failure.", "signal", "class"),
+		saves: counter("warmpool_saves_total",
+			"Attempts to store what was learnt, by what (history, state) and result (ok, error).", "what", "result"),
+		backfills: counter("warmpool_forecast_backfills_total",
+			"Attempts to read the history of a forecast from the metric store, by result (ok, error).", "result"),
+		decided: counter("warmpool_expander_decisions_total",
+			"Choices of a node group by outcome (selected, passthrough, veto) and mode.", "outcome", "mode"),
+		stages: counter("warmpool_expander_stage_total",
+			"Stages used by the workloads of decided requests; 0 means that no stage had an option.", "workload", "stage"),
+		duration: f.NewHistogram(prometheus.HistogramOpts{
+			Name: "warmpool_expander_duration_seconds", Help: "Time of one choice of a node group, waiting for its turn not included.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+		}),
+		failOpen: counter("warmpool_expander_fail_open_total",
+			"Requests that kept every option because of a fault of warmpool, by cause: busy, panic, self-check.", "cause"),
+		reloadOK: f.NewGauge(prometheus.GaugeOpts{
+			Name: "warmpool_config_last_reload_successful", Help: "1 if the last configuration could be loaded, else 0.",
+		}),
+		reloadTime: f.NewGauge(prometheus.GaugeOpts{
+			Name: "warmpool_config_last_reload_success_timestamp_seconds", Help: "When the configuration in force was loaded.",
+		}),
+		reloads: counter("warmpool_config_reloads_total", "Attempts to load the configuration by result (ok, error).", "result"),
+		info: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "warmpool_config_info", Help: "1 for the hash of the configuration in force; equal on every instance.",
+		}, []string{"hash"}),
+	}
+	// Series that alerts look at exist from the start: a rate over a series that appears with its first increase is 0.
+	for _, cause := range []string{causeBusy, causePanic, causeCheck} {
+		m.failOpen.WithLabelValues(cause)
+	}
+	for _, outcome := range []string{"answered", "unavailable", "panic"} {
+		m.evaluations.WithLabelValues(outcome)
+	}
+	if registerer != nil {
+		registerer.MustRegister(boardCollector{e})
+	}
+	return m
+}
+
+func (m *metrics) chose(d *expander.Decision, took time.Duration) {
+	m.duration.Observe(took.Seconds())
+	m.decided.WithLabelValues(string(d.Outcome), string(d.Mode)).Inc()
+	for _, w := range d.Workloads {
+		m.stages.WithLabelValues(w.Name, strconv.Itoa(w.Stage)).Inc()
+	}
+}
+
+func (m *metrics) saved(what string, err error) { m.saves.WithLabelValues(what, result(err)).Inc() }
+
+func result(err error) string {
+	if err != nil {
+		return "error"
+	}
+	return "ok"
+}
+
+func (m *metrics) loaded(c *config.Config) {
+	m.reloadOK.Set(1)
+	m.reloadTime.SetToCurrentTime()
+	m.reloads.WithLabelValues("ok").Inc()
+	m.info.Reset()
+	m.info.WithLabelValues(c.Hash).Set(1)
+}
+
+func (m *metrics) reloadFailed() {
+	m.reloadOK.Set(0)
+	m.reloads.WithLabelValues("error").Inc()
+}
+
+// boardCollector turns the board into metrics when it is asked, so that series of forgotten services end.
+type boardCollector struct{ engine *Engine }
+
+var (
+	serviceLabels = []string{"namespace", "scaled_object", "service", "id"}
+	descServices  = prometheus.NewDesc("warmpool_services", "Services on the board, by origin: config or trigger.", []string{"origin"}, nil)
+	descBoardAge  = prometheus.NewDesc("warmpool_board_age_seconds", "Time since the instant of the last whole evaluation; absent before the first.", nil, nil)
+	descTarget    = prometheus.NewDesc("warmpool_target_replicas", "Replica target as answered; absent while there is no answer.", serviceLabels, nil)
+	descReady     = prometheus.NewDesc("warmpool_ready_replicas", "Ready replicas as the last evaluation knew them.", serviceLabels, nil)
+	descAvailable = prometheus.NewDesc("warmpool_target_available", "1 if there is an answer for the service, else 0.", serviceLabels, nil)
+)
+
+// Describe implements [prometheus.Collector].
+func (boardCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descServices, descBoardAge, descTarget, descReady, descAvailable} {
+		out <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (c boardCollector) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	if last := c.engine.lastTick.Load(); last != 0 {
+		gauge(descBoardAge, time.Since(time.Unix(0, last)).Seconds())
+	}
+	origins := map[string]int{"config": 0, "trigger": 0}
+	for _, s := range c.engine.services.list() {
+		origin, object := "config", ""
+		if s.trigger != nil {
+			origin, object = "trigger", s.trigger.ScaledObject
+		}
+		origins[origin]++
+		line := s.entry.Load()
+		if line == nil {
+			continue
+		}
+		d := &line.decision
+		labels := []string{namespaceOf(s.id), object, serviceName(s.id), s.id}
+		available := 0.0
+		if d.Unavailable == "" && time.Since(d.Time) <= line.keep {
+			available = 1
+			gauge(descTarget, float64(d.Replicas), labels...)
+			gauge(descReady, float64(d.Ready), labels...)
+		}
+		gauge(descAvailable, available, labels...)
+	}
+	for origin, n := range origins {
+		gauge(descServices, float64(n), origin)
+	}
+}

@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"math"
+	"time"
+
+	"github.com/warmpool/warmpool/config"
+	"github.com/warmpool/warmpool/predictor"
+	"github.com/warmpool/warmpool/scaler"
+)
+
+// plan feeds the predictor with the reading of a tick and asks it what has to be ready. It returns nil for a service
+// without a forecast.
+func (e *Engine) plan(s *service, a arrivals, at time.Time) *scaler.Forecast {
+	f := s.forecast
+	if f == nil {
+		return nil
+	}
+	lead, rate := e.known(s)
+	e.forecasts.mu.Lock()
+	defer e.forecasts.mu.Unlock()
+	if done, ok := f.mean.add(at, a, e.config.Load().EvaluationInterval); ok {
+		e.forecasts.borrow(f)
+		f.observe(done)
+	}
+	if f.needsPredictor(rate) {
+		f.perReplica, f.predictor, f.nextTryAt = rate, nil, time.Time{}
+		select {
+		case e.forecasts.wake <- struct{}{}:
+		default:
+		}
+	}
+	if f.predictor == nil {
+		return &scaler.Forecast{Mode: string(predictor.Reactive), Reason: f.waitingFor(), Text: "no forecast yet: " + f.waitingFor()}
+	}
+	p := f.predictor.Plan(predictor.Request{Now: at, Lead: lead})
+	return toForecast(&p, f.settings.Location, at)
+}
+
+// known returns the lead and the planning rate of one replica as the last decision had them; 0 is unknown.
+func (e *Engine) known(s *service) (lead time.Duration, rate float64) {
+	line := s.entry.Load()
+	if line == nil {
+		return 0, 0
+	}
+	p := &s.compiled.Policy
+	rate = line.decision.Capacity.Rate * p.MaxUtilization
+	if p.RatePerReplica <= 0 && (p.Concurrency <= 0 || p.ServiceTime <= 0) {
+		rate = coarse(rate)
+	}
+	return time.Duration(line.decision.Lead.Seconds * float64(time.Second)), rate
+}
+
+// coarse rounds a learnt rate to steps of a quarter: the predictor counts in replicas, and has to learn anew when the
+// size of one changes.
+func coarse(rate float64) float64 {
+	if !(rate > 0) {
+		return 0
+	}
+	const step = 1.25
+	return math.Pow(step, math.Round(math.Log(rate)/math.Log(step)))
+}
+
+// needsPredictor tells whether there is none, or one for replicas of another size. A rate that moves between two coarse
+// steps stays with the one it has.
+func (f *forecast) needsPredictor(rate float64) bool {
+	if rate <= 0 {
+		return false
+	}
+	if f.perReplica <= 0 {
+		return true
+	}
+	ratio := rate / f.perReplica
+	return ratio > 1.3 || ratio < 1/1.3
+}
+
+func (f *forecast) waitingFor() string {
+	if f.perReplica <= 0 {
+		return "the rate that one replica serves is not known"
+	}
+	return "the history is being read"
+}
+
+// mostWaiting bounds the slots that are kept while a history is read: a day. Older ones are read with it.
+const mostWaiting = 288
+
+func (f *forecast) observe(done finished) {
+	if f.predictor == nil {
+		f.waiting = append(f.waiting, done)
+		if len(f.waiting) > mostWaiting {
+			f.waiting = f.waiting[1:]
+		}
+		return
+	}
+	f.predictor.Observe(done.start, done.rate, done.ok)
+	f.newest = done.start
+}
+
+// toForecast turns a plan into the scaler's input.
+func toForecast(p *predictor.Plan, location *time.Location, now time.Time) *scaler.Forecast {
+	f := &scaler.Forecast{
+		Replicas: p.Replicas, Used: p.Mode == predictor.Active, Mode: string(p.Mode), Text: p.Explain(location, "req/s"), Lead: p.Lead,
+	}
+	if len(p.Reasons) > 0 {
+		f.Reason = string(p.Reasons[0])
+	}
+	expected := 0.0
+	for i := range p.Slots {
+		slot := &p.Slots[i]
+		requests := slot.Outlook.Value * slotLength.Seconds()
+		switch {
+		case slot.Counts:
+			expected += requests
+		case slot.Start.After(now.Add(p.Lead)) && requests >= 1:
+			f.Upcoming = append(f.Upcoming, scaler.Target{At: slot.Start, N: slot.Replicas})
+		}
+	}
+	// The predictor always orders at least one replica; for a service that may go to zero, less than one request within
+	// the lead is no reason to keep it.
+	f.NeedWithin = expected >= 1
+	if !f.NeedWithin {
+		f.Replicas = 0
+	}
+	if len(f.Upcoming) > 0 {
+		f.NeedAgain = f.Upcoming[0].At
+	}
+	return f
+}
+
+// settingsOf are the predictor's settings for a service whose replicas carry perReplica requests per second.
+func settingsOf(c config.ForecastSettings, perReplica float64) predictor.Settings {
+	s := predictor.Settings{
+		Step: slotLength, PerReplica: perReplica, MaxShort: c.MaxShort, Mode: predictor.Mode(c.Mode),
+		Calendar: predictor.Calendar{Location: c.Location},
+	}
+	for _, day := range c.Holidays {
+		s.Calendar.Holidays = append(s.Calendar.Holidays, time.Date(day.Year, day.Month, day.Day, 0, 0, 0, 0, time.UTC))
+	}
+	if c.Cost != nil {
+		s.Price = predictor.StatedPrice(c.Cost.ShortStep, c.Cost.ReplicaHour, slotLength)
+	}
+	return s
+}

@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/warmpool/warmpool/config"
+	"github.com/warmpool/warmpool/scaler"
+)
+
+// longestRewind bounds what is read again after a start; the metric store gives it in one request per expression.
+const longestRewind = time.Hour
+
+// rebuild gives the services of a batch that were never evaluated the state they would have, so that a restart scales
+// nothing down. A service whose history cannot be read starts without: it then has no answer before its first sample,
+// and nothing is lowered within its first window.
+func (e *Engine) rebuild(ctx context.Context, b *batch) {
+	var fresh []int
+	var queries [][]config.Query
+	window := time.Duration(0)
+	for i := range b.reads {
+		s := b.reads[i].service
+		if s.rebuilt {
+			continue
+		}
+		s.rebuilt = true
+		fresh = append(fresh, i)
+		queries = append(queries, s.compiled.Queries)
+		window = max(window, s.compiled.Policy.ScaleDown.Window)
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	step := e.config.Load().EvaluationInterval
+	to := b.at.Add(-step)
+	histories := make([]scaler.History, len(fresh))
+	for i := range histories {
+		histories[i] = scaler.History{Signals: map[scaler.Signal][]scaler.Sample{}, Current: -1, Step: step}
+		histories[i].Current = b.reads[fresh[i]].inputs.CurrentReplicas
+	}
+	ctx, cancel := halfOf(ctx)
+	defer cancel()
+	e.source.Rewind(ctx, to.Add(-min(max(window, 4*step), longestRewind)), to, step, queries,
+		func(i, query int, samples []scaler.Sample, _ error) {
+			if q := &queries[i][query]; !q.PerReadyPod {
+				histories[i].Signals[q.Signal] = samples
+			}
+		})
+	for i, at := range fresh {
+		s := b.reads[at].service
+		stored, ok := e.store.state(s.id)
+		s.state = scaler.Rebuild(s.compiled.Policy, histories[i], to)
+		if ok {
+			s.state = merge(s.state, stored)
+		}
+	}
+}
+
+// halfOf leaves the other half of the time to the reading itself.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/2)
+}
+
+// merge adds to a rebuilt state what only the stored one knows. Without a history the stored state is all there is.
+func merge(rebuilt, stored scaler.State) scaler.State {
+	if !rebuilt.Valid {
+		return stored
+	}
+	rebuilt.Prewarms, rebuilt.Released, rebuilt.Observed = stored.Prewarms, stored.Released, stored.Observed
+	return rebuilt
+}

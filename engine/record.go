@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/warmpool/warmpool/scaler"
+)
+
+// recordEvery is how often a decision is recorded that does not differ from the one before.
+const recordEvery = 5 * time.Minute
+
+// recorded is what the log last got of a service.
+type recorded struct {
+	at               time.Time
+	replicas         int
+	unavailable      string
+	binding, limited string
+	reasons          []string
+}
+
+// record adds a decision to the log if it says something new: another target, another reason, or nothing for five
+// minutes. A record for each of 10,000 services and each tick would drown what matters.
+func (e *Engine) record(s *service, d *scaler.Decision) {
+	outcome := "answered"
+	if d.Unavailable != "" {
+		outcome = "unavailable"
+	}
+	e.metrics.evaluations.WithLabelValues(outcome).Inc()
+	last := &s.recorded
+	changed := last.at.IsZero() || last.replicas != d.Replicas || last.unavailable != d.Unavailable
+	if !changed && last.binding == d.Binding && last.limited == d.Limited && slices.Equal(last.reasons, d.Reasons) &&
+		d.Time.Sub(last.at) < recordEvery {
+		return
+	}
+	if changed {
+		e.log.Debug("replica target", "service", s.id, "replicas", d.Replicas, "binding", d.Binding, "unavailable", d.Unavailable)
+	}
+	*last = recorded{d.Time, d.Replicas, d.Unavailable, d.Binding, d.Limited, d.Reasons}
+	if e.decisions != nil {
+		e.decisions.AddScaler(*d)
+	}
+}

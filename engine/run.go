@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Run ticks until ctx ends, then saves what was learnt. The first tick comes at once, as of the last instant of the
+// wall clock that every instance ticks at.
+func (e *Engine) Run(ctx context.Context) error {
+	var group sync.WaitGroup
+	group.Go(func() { e.tickLoop(ctx) })
+	group.Go(func() { e.activationLoop(ctx) })
+	group.Go(func() { e.backfillLoop(ctx) })
+	group.Go(func() { e.saveLoop(ctx) })
+	group.Wait()
+	e.saveAll(true)
+	return nil
+}
+
+func (e *Engine) tickLoop(ctx context.Context) {
+	for at := time.Now().Truncate(e.config.Load().EvaluationInterval); ; {
+		interval := e.config.Load().EvaluationInterval
+		tick, cancel := context.WithTimeout(ctx, interval-interval/10)
+		e.Tick(tick, at)
+		cancel()
+		next := at.Truncate(interval).Add(interval)
+		if late := time.Since(next); late >= interval && ctx.Err() == nil {
+			skipped := late / interval
+			e.metrics.skipped.Add(float64(skipped))
+			e.log.Warn("evaluation took longer than its interval", "skipped", int(skipped), "interval", interval)
+			next = next.Add(skipped * interval)
+		}
+		if !sleepUntil(ctx, next) {
+			return
+		}
+		at = next
+	}
+}
+
+// shortestActivation bounds the time an activation may read, so that a short interval does not cut off its own source.
+const shortestActivation = 2 * time.Second
+
+func (e *Engine) activationLoop(ctx context.Context) {
+	for {
+		c := e.config.Load()
+		interval := c.ActivationInterval
+		if interval <= 0 {
+			interval = c.EvaluationInterval
+		}
+		at := time.Now().Truncate(interval).Add(interval)
+		if !sleepUntil(ctx, at) {
+			return
+		}
+		if at.Equal(at.Truncate(c.EvaluationInterval)) {
+			continue // the tick looks at everything
+		}
+		reading, cancel := context.WithTimeout(ctx, max(interval, shortestActivation))
+		e.Activate(reading, at)
+		cancel()
+	}
+}
+
+// sleepUntil returns false when ctx ended first.
+func sleepUntil(ctx context.Context, at time.Time) bool {
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return ctx.Err() == nil
+	}
+}

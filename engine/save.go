@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// saveEvery is how often what was learnt is stored. A crash loses that much; the metric store gives it back.
+const saveEvery = 5 * time.Minute
+
+func (e *Engine) saveLoop(ctx context.Context) {
+	if e.store == nil {
+		return
+	}
+	for {
+		if !sleepUntil(ctx, time.Now().Add(saveEvery)) {
+			return
+		}
+		e.saveAll(false)
+		if err := e.store.prune(time.Now()); err != nil {
+			e.log.Warn("old records cannot be removed from the store", "error", err)
+		}
+	}
+}
+
+// saveBatch bounds a transaction, and with it the memory it takes.
+const saveBatch = 500
+
+// saveAll stores what was learnt; the predictors only once an hour, except at the end.
+func (e *Engine) saveAll(final bool) {
+	if e.store == nil {
+		return
+	}
+	now := time.Now()
+	used := map[*forecast]bool{}
+	all := map[string]saved{}
+	flush := func() {
+		err := e.store.save(all, now)
+		e.metrics.saved("state", err)
+		if err != nil {
+			e.log.Error("what was learnt cannot be stored; a restart reads it from the metric store", "error", err)
+		}
+		clear(all)
+	}
+	for _, s := range e.services.list() {
+		s.mu.Lock()
+		state, valid := s.state, s.state.Valid
+		used[s.forecast] = true
+		s.mu.Unlock()
+		if valid {
+			all[s.id] = saved{state: &state}
+		}
+		if len(all) >= saveBatch {
+			flush()
+		}
+	}
+	e.forecasts.keep(used)
+	for id, bytes := range e.forecasts.unsaved(now, final) {
+		all[id] = saved{forecast: bytes}
+		if len(all) >= saveBatch {
+			flush()
+		}
+	}
+	flush()
+}

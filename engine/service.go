@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/warmpool/warmpool/config"
+	"github.com/warmpool/warmpool/scaler"
+)
+
+// service is one line of the board: a trigger, or a configured service that no trigger refers to yet.
+type service struct {
+	id string
+	// key and trigger are those of the caller; nil for a configured service.
+	key     string
+	trigger *Trigger
+	// asked is when a caller last asked, in Unix seconds.
+	asked atomic.Int64
+	// broken is why the trigger no longer resolves after a reload.
+	broken atomic.Pointer[error]
+	// next is a recompiled service that the next evaluation takes up.
+	next atomic.Pointer[config.Service]
+
+	// mu is held from the reading of the signals until the evaluation, so that ticks never overtake each other. What
+	// follows is guarded by it.
+	mu       sync.Mutex
+	compiled *config.Service
+	state    scaler.State
+	forecast *forecast
+	rebuilt  bool
+	recorded recorded
+
+	entry atomic.Pointer[entry]
+	watch struct {
+		sync.Mutex
+		changed chan struct{}
+	}
+}
+
+// entry is the immutable line of the board.
+type entry struct {
+	decision scaler.Decision
+	// keep is how long after its time the decision may be answered.
+	keep time.Duration
+}
+
+func newService(id string, compiled *config.Service) *service { return &service{id: id, compiled: compiled} }
+
+func (s *service) touch(now time.Time) {
+	// Written once a second at most: all cores share the line of memory.
+	if unix := now.Unix(); s.asked.Load() != unix {
+		s.asked.Store(unix)
+	}
+}
+
+// publish replaces the entry and wakes watchers if the answer is another one.
+func (s *service) publish(next *entry) {
+	last := s.entry.Swap(next)
+	if last != nil && last.decision.Replicas == next.decision.Replicas && last.decision.Active == next.decision.Active &&
+		last.decision.Unavailable == next.decision.Unavailable {
+		return
+	}
+	s.watch.Lock()
+	defer s.watch.Unlock()
+	if s.watch.changed != nil {
+		close(s.watch.changed)
+		s.watch.changed = nil
+	}
+}
+
+func (s *service) changed() <-chan struct{} {
+	s.watch.Lock()
+	defer s.watch.Unlock()
+	if s.watch.changed == nil {
+		s.watch.changed = make(chan struct{})
+	}
+	return s.watch.changed
+}
+
+// services holds all of them. Reading is free of locks; writing is guarded by Engine.membership.
+type services struct {
+	byID  sync.Map // id → *service
+	byKey sync.Map // key → *service
+	// triggers counts those by namespace.
+	triggers map[string]int
+	total    int
+	// adopted counts the triggers of a configured service, by namespace and name: it is not evaluated by itself then.
+	adopted map[string]int
+}
+
+func (s *services) init() { s.triggers, s.adopted = map[string]int{}, map[string]int{} }
+
+func (s *services) trigger(key string) (*service, bool) {
+	found, ok := s.byKey.Load(key)
+	if !ok {
+		return nil, false
+	}
+	return found.(*service), true
+}
+
+func (s *services) get(id string) (*service, bool) {
+	found, ok := s.byID.Load(id)
+	if !ok {
+		return nil, false
+	}
+	return found.(*service), true
+}
+
+func (s *services) room(namespace string, l Limits) error {
+	switch {
+	case s.total >= l.Triggers:
+		return fmt.Errorf("%w: %d are known; remove unused ones or wait %v until they are forgotten", ErrTooMany, s.total, l.ForgetAfter)
+	case s.triggers[namespace] >= l.NamespaceTriggers:
+		return fmt.Errorf("%w: %d are known in namespace %s; remove unused ones or wait %v until they are forgotten",
+			ErrTooMany, s.triggers[namespace], namespace, l.ForgetAfter)
+	}
+	return nil
+}
+
+func (s *services) add(one *service) {
+	s.byID.Store(one.id, one)
+	if one.trigger == nil {
+		return
+	}
+	s.byKey.Store(one.key, one)
+	s.total++
+	s.triggers[one.trigger.Namespace]++
+	s.adopted[one.configured()]++
+}
+
+func (s *services) remove(one *service) {
+	s.byID.Delete(one.id)
+	if one.trigger == nil {
+		return
+	}
+	s.byKey.Delete(one.key)
+	s.total--
+	decrement(s.triggers, one.trigger.Namespace)
+	decrement(s.adopted, one.configured())
+}
+
+func decrement(counts map[string]int, key string) {
+	if counts[key]--; counts[key] <= 0 {
+		delete(counts, key)
+	}
+}
+
+// configured is the id of the configured service with the name of this one, whether it exists or not. It does not
+// change when a trigger is compiled again.
+func (s *service) configured() string {
+	return namespaceOf(s.id) + "/" + serviceName(s.id)
+}
+
+// namespaceOf and serviceName take an id apart; neither part can contain a slash.
+func namespaceOf(id string) string { return id[:max(0, strings.IndexByte(id, '/'))] }
+
+func serviceName(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
+
+// list returns all services in the order of their ids.
+func (s *services) list() []*service {
+	var all []*service
+	s.byID.Range(func(_, value any) bool {
+		all = append(all, value.(*service))
+		return true
+	})
+	slices.SortFunc(all, func(a, b *service) int { return strings.Compare(a.id, b.id) })
+	return all
+}

@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"time"
+
+	"github.com/warmpool/warmpool/config"
+	"github.com/warmpool/warmpool/scaler"
+)
+
+// Tick evaluates every service as of one instant, which should be a multiple of the evaluation interval. The deadline
+// of ctx bounds the reading of signals. Services that are being evaluated by another tick are left out.
+func (e *Engine) Tick(ctx context.Context, at time.Time) {
+	started := time.Now()
+	e.forget(at)
+	e.evaluate(ctx, at, e.due(func(*service) bool { return true }))
+	e.lastTick.Store(at.UnixNano())
+	e.metrics.ticks.WithLabelValues("evaluation").Observe(time.Since(started).Seconds())
+}
+
+// Activate evaluates the services that have no entry yet and those at zero, for which a second matters.
+func (e *Engine) Activate(ctx context.Context, at time.Time) {
+	started := time.Now()
+	due := e.due(func(s *service) bool {
+		line := s.entry.Load()
+		return line == nil || mayBeAtZero(&line.decision)
+	})
+	if len(due) == 0 {
+		return
+	}
+	e.evaluate(ctx, at, due)
+	e.metrics.ticks.WithLabelValues("activation").Observe(time.Since(started).Seconds())
+}
+
+// mayBeAtZero tells whether a service is at zero as far as anybody knows: its target is, or it has no demand and no
+// answer yet because nothing is known about its replicas. A service without sources is not: asking a dead metric store
+// every second helps nobody.
+func mayBeAtZero(d *scaler.Decision) bool {
+	if d.Unavailable == "" {
+		return d.Replicas == 0
+	}
+	return d.Need == 0 && len(d.Missing) == 0
+}
+
+// due lists the services to evaluate. A configured service that triggers refer to is evaluated as those.
+func (e *Engine) due(wanted func(*service) bool) []*service {
+	e.membership.Lock()
+	defer e.membership.Unlock()
+	var due []*service
+	for _, s := range e.services.list() {
+		if s.broken.Load() != nil || (s.trigger == nil && e.services.adopted[s.id] > 0) {
+			continue
+		}
+		if wanted(s) {
+			due = append(due, s)
+		}
+	}
+	return due
+}
+
+// forget drops the triggers that nobody asked for lately.
+func (e *Engine) forget(at time.Time) {
+	e.membership.Lock()
+	defer e.membership.Unlock()
+	limit := at.Add(-e.limits.ForgetAfter).Unix()
+	for _, s := range e.services.list() {
+		if s.trigger != nil && s.asked.Load() < limit {
+			e.services.remove(s)
+			e.log.Info("forgot a trigger that nobody asked for", "service", s.id)
+		}
+	}
+}
+
+// batch is one reading of signals for some services, whose locks it holds.
+type batch struct {
+	at      time.Time
+	reads   []reading
+	queries [][]config.Query
+}
+
+// reading is what one service gets in a batch.
+type reading struct {
+	service *service
+	inputs  scaler.Inputs
+	// forecastQuery is the index of the query for the predictor, -1 without one; arrivals its result, NaN if invalid.
+	forecastQuery int
+	arrivals      arrivals
+	// open counts the queries that are not reported yet.
+	open int
+}
+
+func (e *Engine) evaluate(ctx context.Context, at time.Time, due []*service) {
+	b := &batch{at: at}
+	for _, s := range due {
+		if s.mu.TryLock() {
+			e.enter(b, s)
+		}
+	}
+	e.rebuild(ctx, b)
+	for i := range b.reads {
+		if b.reads[i].open == 0 {
+			e.finish(b, i)
+		}
+	}
+	e.source.Read(ctx, at, b.queries, func(i, query int, samples []scaler.Sample, err error) {
+		r := &b.reads[i]
+		e.take(r, query, samples, err)
+		if r.open--; r.open == 0 {
+			e.finish(b, i)
+		}
+	})
+	for i := range b.reads {
+		if b.reads[i].open > 0 {
+			e.finish(b, i) // a source that broke its promise; missing is not zero
+		}
+	}
+}
+
+// enter adds a service to a batch. A new configuration takes effect here, between two evaluations.
+func (e *Engine) enter(b *batch, s *service) {
+	e.switchOver(s)
+	r := reading{service: s, forecastQuery: -1, inputs: scaler.Inputs{
+		Signals: map[scaler.Signal][]scaler.Sample{}, CurrentReplicas: -1, HPATolerance: defaultTolerance,
+	}}
+	if e.cluster != nil && s.trigger != nil {
+		r.inputs.Pods = e.cluster.Pods(s.trigger.Namespace, s.trigger.ScaledObject)
+		if r.inputs.Pods.Known {
+			r.inputs.CurrentReplicas = r.inputs.Pods.Ready + len(r.inputs.Pods.Starting)
+		}
+	}
+	queries := s.compiled.Queries
+	if rate := s.compiled.Forecast.Rate; s.forecast != nil && rate != nil {
+		r.forecastQuery = len(queries)
+		queries = append(queries[:len(queries):len(queries)], *rate)
+	}
+	r.open = len(queries)
+	b.reads = append(b.reads, r)
+	b.queries = append(b.queries, queries)
+}
+
+// defaultTolerance is the autoscaler's own; what a cluster is set to cannot be seen from here.
+const defaultTolerance = 0.1
+
+var errReadyUnknown = errors.New("an average over ready pods needs their number; give warmpool access to the cluster")
+
+// take notes the outcome of one query.
+func (e *Engine) take(r *reading, query int, samples []scaler.Sample, err error) {
+	if query == r.forecastQuery {
+		r.arrivals = arrivalsOf(samples, err)
+		return
+	}
+	q := &r.service.compiled.Queries[query]
+	if err == nil && q.PerReadyPod {
+		samples, err = multiply(samples, r.inputs.Pods)
+	}
+	if err != nil {
+		if r.inputs.Errors == nil {
+			r.inputs.Errors = map[scaler.Signal]string{}
+		}
+		r.inputs.Errors[q.Signal] = err.Error()
+		e.metrics.signalErrors.WithLabelValues(string(q.Signal), classOf(err)).Inc()
+	}
+	if len(samples) > 0 {
+		r.inputs.Signals[q.Signal] = samples
+	}
+}
+
+func multiply(samples []scaler.Sample, pods scaler.Pods) ([]scaler.Sample, error) {
+	if !pods.Known {
+		return nil, errReadyUnknown
+	}
+	out := make([]scaler.Sample, len(samples))
+	for i, s := range samples {
+		out[i] = scaler.Sample{At: s.At, Value: s.Value * float64(pods.Ready)}
+	}
+	return out, nil
+}
+
+func classOf(err error) string {
+	var classed interface{ Class() string }
+	if errors.As(err, &classed) {
+		return classed.Class()
+	}
+	return "other"
+}
+
+// finish evaluates one service of a batch and lets go of it. Whatever goes wrong, the entry stays as it was.
+func (e *Engine) finish(b *batch, i int) {
+	r := &b.reads[i]
+	r.open = -1
+	s := r.service
+	defer s.mu.Unlock()
+	defer func() {
+		if p := recover(); p != nil {
+			e.metrics.evaluations.WithLabelValues("panic").Inc()
+			e.log.Error("evaluation failed; the last answer stands until it is too old",
+				"service", s.id, "error", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+	}()
+	policy := s.compiled.Policy
+	policy.Override = s.compiled.OverrideAt(b.at)
+	if freeze := e.config.Load().Freeze; freeze.Scaler {
+		policy.Frozen, policy.FrozenReason = true, freeze.Reason
+	}
+	r.inputs.Forecast = e.plan(s, r.arrivals, b.at)
+	decision, state := scaler.Evaluate(policy, s.state, r.inputs, b.at)
+	s.state = state
+	s.publish(&entry{decision: decision, keep: keepFor(policy, e.config.Load().EvaluationInterval)})
+	e.record(s, &decision)
+}
+
+// keepFor is how long a decision may be answered when no new one comes: as long as a sample would vote.
+func keepFor(p scaler.Policy, interval time.Duration) time.Duration {
+	const staleAfter = 90 * time.Second
+	if p.StaleAfter > 0 {
+		return p.StaleAfter + interval
+	}
+	return staleAfter + interval
+}
+
+// switchOver takes a recompiled service into use. What was learnt stays; samples of a query that is another one now do
+// not.
+func (e *Engine) switchOver(s *service) {
+	if next := s.next.Swap(nil); next != nil {
+		s.state.Last = maps.Clone(s.state.Last)
+		for _, q := range s.compiled.Queries {
+			if !sameQuery(q, next.Queries) {
+				delete(s.state.Last, q.Signal)
+			}
+		}
+		s.compiled = next
+		s.forecast = e.forecasts.of(next)
+	}
+}
+
+func sameQuery(q config.Query, among []config.Query) bool {
+	for _, other := range among {
+		if other.Signal == q.Signal {
+			return other.Expr == q.Expr && maps.Equal(other.Match, q.Match) && other.Scale == q.Scale
+		}
+	}
+	return false
+}

@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/warmpool/warmpool/config"
+)
+
+// Trigger is one trigger of a scaled object, as KEDA sends it with every call.
+type Trigger struct {
+	Namespace, ScaledObject string
+	Metadata                map[string]string
+}
+
+// connectionKeys are in the metadata for KEDA itself; they do not make another trigger.
+var connectionKeys = []string{"scalerAddress", "enableTLS", "unsafeSsl"}
+
+// key identifies a trigger by everything that can make a difference. Only a hash of the metadata is in it, because it
+// may be shown.
+func (t Trigger) key() string {
+	names := make([]string, 0, len(t.Metadata))
+	for name := range t.Metadata {
+		if !slices.Contains(connectionKeys, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	text := make([]byte, 0, 256)
+	for _, name := range names {
+		text = fmt.Appendf(text, "%d:%s%d:%s", len(name), name, len(t.Metadata[name]), t.Metadata[name])
+	}
+	hash := sha256.Sum256(text)
+	return t.Namespace + "/" + t.ScaledObject + "/" + hex.EncodeToString(hash[:6])
+}
+
+// Resolve returns the id of the trigger's service, from configuration and metadata alone. Its last element, after the
+// last slash, is the service's name. A trigger that was not known is remembered and evaluated within the activation
+// interval.
+func (e *Engine) Resolve(t Trigger) (string, error) {
+	key := t.key()
+	if s, ok := e.services.trigger(key); ok {
+		s.touch(time.Now())
+		if broken := s.broken.Load(); broken != nil {
+			return "", *broken
+		}
+		return s.id, nil
+	}
+	// Compiled outside the lock: metadata of strangers must not hold up the others.
+	if _, err := compile(e.config.Load(), t); err != nil {
+		return "", err
+	}
+	e.membership.Lock()
+	defer e.membership.Unlock()
+	if s, ok := e.services.trigger(key); ok {
+		return s.id, nil
+	}
+	compiled, err := compile(e.config.Load(), t) // again, as it may have been reloaded
+	if err != nil {
+		return "", err
+	}
+	if err := e.services.room(t.Namespace, e.limits); err != nil {
+		return "", err
+	}
+	t.Metadata = maps.Clone(t.Metadata)
+	s := newService(key+"/"+compiled.Policy.Name, compiled)
+	s.trigger, s.key = &t, key
+	s.touch(time.Now())
+	e.inherit(s)
+	e.services.add(s)
+	e.log.Info("new trigger", "service", s.id)
+	return s.id, nil
+}
+
+func compile(c *config.Config, t Trigger) (*config.Service, error) {
+	s, err := c.ServiceFromMetadata(t.Namespace, t.ScaledObject, t.Metadata)
+	switch {
+	case err == nil:
+		return &s, nil
+	case errors.Is(err, config.ErrUnknownService):
+		return nil, fmt.Errorf("%w: %w", ErrUnknownService, err)
+	default:
+		return nil, fmt.Errorf("%w: %w", ErrInvalidTrigger, err)
+	}
+}
