@@ -25,11 +25,9 @@ const (
 func (e *Engine) backfillLoop(ctx context.Context) {
 	for {
 		next := time.Now().Add(firstPause)
-		for _, f := range e.forecasts.due(time.Now()) {
-			e.backfill(ctx, f)
-			if ctx.Err() != nil {
-				return
-			}
+		e.Backfill(ctx)
+		if ctx.Err() != nil {
+			return
 		}
 		timer := time.NewTimer(time.Until(next))
 		select {
@@ -39,6 +37,17 @@ func (e *Engine) backfillLoop(ctx context.Context) {
 		case <-e.forecasts.wake:
 			timer.Stop()
 		case <-timer.C:
+		}
+	}
+}
+
+// Backfill makes the predictors that are wanted and may be tried now, and returns when they are made. [Engine.Run] does
+// it by itself.
+func (e *Engine) Backfill(ctx context.Context) {
+	for _, f := range e.forecasts.due(e.clock()) {
+		e.backfill(ctx, f)
+		if ctx.Err() != nil {
+			return
 		}
 	}
 }
@@ -76,7 +85,7 @@ func (e *Engine) backfill(ctx context.Context, f *forecast) {
 	if err != nil && !restored {
 		f.attempts++
 		pause := min(firstPause<<min(f.attempts-1, 10), longestPause)
-		f.nextTryAt = time.Now().Add(pause)
+		f.nextTryAt = e.clock().Add(pause)
 		e.log.Warn("the history for a forecast cannot be read; the service scales without one", "service", f.service,
 			"error", err, "retry", pause)
 		return
@@ -117,7 +126,7 @@ func (e *Engine) restore(f *forecast, perReplica float64) (made *predictor.Servi
 
 // replay lets a predictor see the slots after newest up to the present, and returns the start of the last one.
 func (e *Engine) replay(ctx context.Context, f *forecast, made *predictor.Service, newest time.Time) (time.Time, error) {
-	to := time.Now().UTC().Truncate(slotLength)
+	to := e.clock().UTC().Truncate(slotLength)
 	from := to.Add(-historySpan)
 	if next := newest.Add(slotLength); next.After(from) {
 		from = next

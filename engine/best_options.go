@@ -37,7 +37,7 @@ const (
 // decided one after the other; one whose turn does not come in time fails with [ErrBusy], which the caller takes as
 // "keep all". Everything else that goes wrong gives a decision that keeps every option and says so.
 func (e *Engine) BestOptions(ctx context.Context, request expander.Request) (expander.Decision, error) {
-	started := time.Now()
+	started, now := time.Now(), e.clock()
 	select {
 	case e.placement.turn <- struct{}{}:
 		defer func() { <-e.placement.turn }()
@@ -45,17 +45,17 @@ func (e *Engine) BestOptions(ctx context.Context, request expander.Request) (exp
 		e.metrics.failOpen.WithLabelValues(causeBusy).Inc()
 		return expander.Decision{}, fmt.Errorf("%w: %w", ErrBusy, ctx.Err())
 	}
-	e.loadHistory(ctx, started)
+	e.loadHistory(ctx, now)
 	policy := e.config.Load().Expander
 	if policy == nil {
-		return passThrough(request, started, expander.Observe, "expander-not-configured"), nil
+		return passThrough(request, now, expander.Observe, "expander-not-configured"), nil
 	}
 	if freeze := e.config.Load().Freeze; freeze.Expander && !policy.Frozen {
 		frozen := *policy
 		frozen.Frozen = true
 		policy = &frozen
 	}
-	decision, history := e.choose(policy, request, started)
+	decision, history := e.choose(policy, request, now)
 	e.placement.history = history
 	e.saveHistory(ctx)
 	if e.decisions != nil {

@@ -25,7 +25,7 @@ func (e *Engine) Target(id string) (scaler.Decision, error) {
 	if !ok {
 		return scaler.Decision{}, fmt.Errorf("%w: %s is not known any more; resolve it again", ErrUnknownService, id)
 	}
-	now := time.Now()
+	now := e.clock()
 	s.touch(now)
 	line := s.entry.Load()
 	if line == nil {

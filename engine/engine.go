@@ -52,6 +52,9 @@ type Options struct {
 	// Decisions records; nil does not.
 	Decisions *decisions.Log
 	Limits    Limits
+	// Clock tells the time, time.Now by default. A replay in virtual time sets it, calls [Engine.Tick] and
+	// [Engine.Backfill] itself and never [Engine.Run].
+	Clock func() time.Time
 	// Log and Metrics may be nil.
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
@@ -88,6 +91,7 @@ type Engine struct {
 	limits    Limits
 	log       *slog.Logger
 	metrics   *metrics
+	clock     func() time.Time
 
 	config atomic.Pointer[config.Config]
 	// lastTick is when the last whole tick was for, in Unix nanoseconds; 0 before the first.
@@ -109,12 +113,15 @@ func New(o Options) (*Engine, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
 	if o.Source == nil {
 		o.Source = noSource{}
 	}
 	e := &Engine{
 		source: o.Source, cluster: o.Cluster, store: o.Store, decisions: o.Decisions,
-		limits: o.Limits.withDefaults(), log: o.Log,
+		limits: o.Limits.withDefaults(), log: o.Log, clock: o.Clock,
 	}
 	e.services.init()
 	e.forecasts.init()

@@ -142,7 +142,7 @@ func (c boardCollector) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	if last := c.engine.lastTick.Load(); last != 0 {
-		gauge(descBoardAge, time.Since(time.Unix(0, last)).Seconds())
+		gauge(descBoardAge, c.engine.clock().Sub(time.Unix(0, last)).Seconds())
 	}
 	origins := map[string]int{"config": 0, "trigger": 0}
 	for _, s := range c.engine.services.list() {
@@ -158,7 +158,7 @@ func (c boardCollector) Collect(out chan<- prometheus.Metric) {
 		d := &line.decision
 		labels := []string{namespaceOf(s.id), object, serviceName(s.id), s.id}
 		available := 0.0
-		if d.Unavailable == "" && time.Since(d.Time) <= line.keep {
+		if d.Unavailable == "" && c.engine.clock().Sub(d.Time) <= line.keep {
 			available = 1
 			gauge(descTarget, float64(d.Replicas), labels...)
 			gauge(descReady, float64(d.Ready), labels...)

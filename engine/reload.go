@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"time"
 
 	"github.com/warmpool/warmpool/config"
 )
@@ -73,7 +72,7 @@ func (e *Engine) inherit(s *service) {
 	}
 	defer from.mu.Unlock()
 	line := from.entry.Load()
-	if line == nil || time.Since(line.decision.Time) > 2*e.config.Load().EvaluationInterval {
+	if line == nil || e.clock().Sub(line.decision.Time) > 2*e.config.Load().EvaluationInterval {
 		return // it has not been evaluated lately; its state would be an old one
 	}
 	s.state, s.rebuilt = from.state, from.rebuilt

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/warmpool/warmpool/config"
 )
@@ -45,7 +44,7 @@ func (t Trigger) key() string {
 func (e *Engine) Resolve(t Trigger) (string, error) {
 	key := t.key()
 	if s, ok := e.services.trigger(key); ok {
-		s.touch(time.Now())
+		s.touch(e.clock())
 		if broken := s.broken.Load(); broken != nil {
 			return "", *broken
 		}
@@ -70,7 +69,7 @@ func (e *Engine) Resolve(t Trigger) (string, error) {
 	t.Metadata = maps.Clone(t.Metadata)
 	s := newService(key+"/"+compiled.Policy.Name, compiled)
 	s.trigger, s.key = &t, key
-	s.touch(time.Now())
+	s.touch(e.clock())
 	e.inherit(s)
 	e.services.add(s)
 	e.log.Info("new trigger", "service", s.id)
