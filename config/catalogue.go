@@ -45,7 +45,7 @@ func (c *compiler) catalogue() map[string]expander.InstanceType {
 			c.errorf(at("catalogue.files", i), "cannot be read: %v", err)
 			continue
 		}
-		c.catalogueText = append(c.catalogueText, data)
+		c.catalogueText = append(c.catalogueText, string(data))
 		if err := readCatalogue(bytes.NewReader(data), types); err != nil {
 			c.errorf(at("catalogue.files", i), "%s: %v", path, err)
 		}

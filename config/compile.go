@@ -21,7 +21,7 @@ type compiler struct {
 	name   string
 	read   fileReader
 	// catalogueText is what the catalogue files hold: it is part of the hash.
-	catalogueText [][]byte
+	catalogueText []string
 	files         []string
 }
 
