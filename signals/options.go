@@ -30,6 +30,9 @@ type Options struct {
 	Log *slog.Logger
 	// Metrics gets the metrics of the requests; nil keeps them unregistered.
 	Metrics prometheus.Registerer
+
+	// largest is the largest answer in bytes.
+	largest int64
 }
 
 // TLS names PEM files; they are read again for each handshake, the CA file once.
@@ -49,6 +52,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxConcurrent <= 0 {
 		o.MaxConcurrent = 8
+	}
+	if o.largest <= 0 {
+		o.largest = largestAnswer
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

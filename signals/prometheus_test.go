@@ -3,128 +3,13 @@ package signals
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/warmpool/warmpool/config"
 	"github.com/warmpool/warmpool/scaler"
+	"github.com/warmpool/warmpool/signals/promtest"
 )
-
-// exporter is a scrape target whose text the test sets.
-type exporter struct {
-	*httptest.Server
-	mu      sync.Mutex
-	text    string
-	scrapes chan struct{}
-}
-
-func newExporter(t *testing.T) *exporter {
-	t.Helper()
-	e := &exporter{scrapes: make(chan struct{})}
-	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case e.scrapes <- struct{}{}:
-		default:
-		}
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_, _ = w.Write([]byte(e.text))
-	}))
-	t.Cleanup(e.Close)
-	return e
-}
-
-// set changes the text and returns when a scrape of it is stored: one scrape may have begun before the change, the
-// second sees it, and the third only begins when the second is stored.
-func (e *exporter) set(t *testing.T, text string) {
-	t.Helper()
-	e.mu.Lock()
-	e.text = text
-	e.mu.Unlock()
-	for range 3 {
-		select {
-		case <-e.scrapes:
-		case <-time.After(20 * time.Second):
-			t.Fatal("Prometheus does not scrape")
-		}
-	}
-}
-
-// startPrometheus runs a real Prometheus that scrapes the targets by job name every 100 ms.
-func startPrometheus(t *testing.T, targets map[string]*exporter) string {
-	t.Helper()
-	binary := os.Getenv("WARMPOOL_PROMETHEUS")
-	if binary == "" {
-		found, err := exec.LookPath("prometheus")
-		if err != nil {
-			const remedy = "no prometheus in PATH: apt-get install prometheus, or name the binary in WARMPOOL_PROMETHEUS"
-			if os.Getenv("WARMPOOL_REQUIRE_PROMETHEUS") != "" {
-				t.Fatal(remedy)
-			}
-			t.Skip(remedy)
-		}
-		binary = found
-	}
-	dir := t.TempDir()
-	var file strings.Builder
-	file.WriteString("global: {scrape_interval: 100ms, scrape_timeout: 100ms}\nscrape_configs:\n")
-	for job, target := range targets {
-		fmt.Fprintf(&file, "- {job_name: %s, honor_labels: true, static_configs: [{targets: [%q]}]}\n",
-			job, strings.TrimPrefix(target.URL, "http://"))
-	}
-	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(file.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	address := freeAddress(t)
-	command := exec.Command(binary, "--config.file="+filepath.Join(dir, "prometheus.yml"),
-		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=warn")
-	command.Stderr = os.Stderr
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	})
-	awaitReady(t, "http://"+address+"/-/ready")
-	return "http://" + address
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
-func awaitReady(t *testing.T, url string) {
-	t.Helper()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for range 600 {
-		response, err := http.Get(url)
-		if err == nil {
-			response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return
-			}
-		}
-		<-ticker.C
-	}
-	t.Fatal("Prometheus did not become ready within 30 s")
-}
 
 // outcome is one reported query.
 type outcome struct {
@@ -193,8 +78,8 @@ var (
 )
 
 func TestRealPrometheus(t *testing.T) {
-	engine, dcgm := newExporter(t), newExporter(t)
-	url := startPrometheus(t, map[string]*exporter{"vllm": engine, "dcgm": dcgm})
+	engine, dcgm := promtest.NewTarget(t), promtest.NewTarget(t)
+	url := promtest.Start(t, map[string]*promtest.Target{"vllm": engine, "dcgm": dcgm})
 	r, err := NewReader(Options{URL: url, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -204,8 +89,8 @@ func TestRealPrometheus(t *testing.T) {
 		return readAll(t, r, t.Context(), time.Now(), []config.Query{q})[0][0]
 	}
 
-	engine.set(t, vllm("prod", "a", 3)+vllm("prod", "b", 100)+vllm("other", "a", 50))
-	dcgm.set(t, "DCGM_FI_DEV_GPU_UTIL{namespace=\"prod\",pod=\"p\",gpu=\"0\"} 90\n"+
+	engine.Set(t, vllm("prod", "a", 3)+vllm("prod", "b", 100)+vllm("other", "a", 50))
+	dcgm.Set(t, "DCGM_FI_DEV_GPU_UTIL{namespace=\"prod\",pod=\"p\",gpu=\"0\"} 90\n"+
 		"DCGM_FI_DEV_GPU_UTIL{namespace=\"prod\",pod=\"p\",gpu=\"1\"} 70\n")
 
 	t.Run("only the own row", func(t *testing.T) {
@@ -224,19 +109,19 @@ func TestRealPrometheus(t *testing.T) {
 		}
 	})
 	t.Run("queue rises", func(t *testing.T) {
-		engine.set(t, vllm("prod", "a", 42))
+		engine.Set(t, vllm("prod", "a", 42))
 		if o := read(waitingQuery); o.value() != 42 {
 			t.Errorf("waiting = %v (%v), want 42", o.value(), o.err)
 		}
 	})
 	t.Run("labels missing", func(t *testing.T) {
-		engine.set(t, "vllm:num_requests_waiting{model_name=\"a\"} 7\n")
+		engine.Set(t, "vllm:num_requests_waiting{model_name=\"a\"} 7\n")
 		if o := read(waitingQuery); o.class() != "empty" {
 			t.Errorf("a row without namespace was read as %v (%v), want empty", o.value(), o.err)
 		}
 	})
 	t.Run("two samples", func(t *testing.T) {
-		engine.set(t, "vllm:num_requests_waiting{namespace=\"prod\",model_name=\"a\",engine=\"0\"} 2\n"+
+		engine.Set(t, "vllm:num_requests_waiting{namespace=\"prod\",model_name=\"a\",engine=\"0\"} 2\n"+
 			"vllm:num_requests_waiting{namespace=\"prod\",model_name=\"a\",engine=\"1\"} 5\n")
 		raw := waitingQuery
 		raw.Expr, raw.AgeExpr = "vllm:num_requests_waiting", ""
@@ -249,20 +134,20 @@ func TestRealPrometheus(t *testing.T) {
 	})
 	for _, bad := range []string{"NaN", "+Inf", "-Inf", "-3"} {
 		t.Run("value "+bad, func(t *testing.T) {
-			engine.set(t, vllm("prod", "a", bad))
+			engine.Set(t, vllm("prod", "a", bad))
 			if o := read(waitingQuery); o.class() != "invalid" || len(o.samples) != 0 {
 				t.Errorf("%s gave %v (%v), want invalid", bad, o.samples, o.err)
 			}
 		})
 	}
 	t.Run("zero is a value", func(t *testing.T) {
-		engine.set(t, vllm("prod", "a", 0))
+		engine.Set(t, vllm("prod", "a", 0))
 		if o := read(waitingQuery); o.value() != 0 {
 			t.Errorf("waiting = %v (%v), want 0", o.value(), o.err)
 		}
 	})
 	t.Run("series vanish", func(t *testing.T) {
-		engine.set(t, "# nothing\n")
+		engine.Set(t, "# nothing\n")
 		if o := read(waitingQuery); o.class() != "empty" {
 			t.Errorf("a vanished series gave %v (%v), want empty", o.value(), o.err)
 		}
@@ -279,12 +164,10 @@ func TestRealPrometheus(t *testing.T) {
 	t.Run("rewind and history", func(t *testing.T) { rewindAndHistory(t, r, engine) })
 }
 
-func rewindAndHistory(t *testing.T, r *Reader, engine *exporter) {
-	engine.set(t, vllm("prod", "a", 8)+vllm("prod", `we"ird$1`, 9))
+func rewindAndHistory(t *testing.T, r *Reader, engine *promtest.Target) {
+	engine.Set(t, vllm("prod", "a", 8)+vllm("prod", `we"ird$1`, 9))
 	// A whole second with the new values: at most two seconds of ten scrapes.
-	for range 22 {
-		<-engine.scrapes
-	}
+	engine.Await(t, 22)
 	now := time.Now()
 	var samples []scaler.Sample
 	r.Rewind(t.Context(), now.Add(-10*time.Second), now, time.Second, [][]config.Query{{waitingQuery}},

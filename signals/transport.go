@@ -22,6 +22,7 @@ type transport struct {
 	tokenFile    string
 	username     string
 	passwordFile string
+	largest      int64
 }
 
 // exchange is what an attempt learns about its HTTP exchange beyond the client library's error.
@@ -47,6 +48,7 @@ func newTransport(o Options) (*transport, error) {
 	base.TLSClientConfig = config
 	t := &transport{
 		next: base, headers: o.Headers, tokenFile: o.BearerTokenFile, username: o.Username, passwordFile: o.PasswordFile,
+		largest: o.largest,
 	}
 	if err := t.authorize(&http.Request{Header: http.Header{}}); err != nil {
 		return nil, err
@@ -133,7 +135,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if e, ok := request.Context().Value(exchangeKey{}).(*exchange); ok {
 		e.status, e.retryAfter = response.StatusCode, response.Header.Get("Retry-After")
 	}
-	response.Body = &boundedBody{body: response.Body, left: largestAnswer}
+	response.Body = &boundedBody{body: response.Body, left: t.largest}
 	return response, nil
 }
 
@@ -151,7 +153,7 @@ type boundedBody struct {
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, failf(Refused, "an answer above %d MiB; group the query by fewer labels", largestAnswer>>20)
+		return 0, failf(Refused, "the answer is too large; group the query by fewer labels")
 	}
 	if int64(len(p)) > b.left {
 		p = p[:b.left]
