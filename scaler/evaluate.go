@@ -142,9 +142,11 @@ func (e *evaluation) need() int {
 	if e.queueForm == FormWaiting && e.sources > 0 {
 		floor = max(floor, e.floorOfWaiting(present))
 	}
+	load := e.load(present)
+	e.followPrewarms(load)
 	order := e.voteForecast(floor)
+	e.openPrewarm(order, load)
 	e.bind()
-	e.recordPrewarms(order, e.load(present))
 	return max(floor, order)
 }
 

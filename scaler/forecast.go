@@ -1,6 +1,9 @@
 package scaler
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // usualPeak is by which factor an order may exceed the need that was not exceeded in 99.5 % of the last 28 days.
 const usualPeak = 1.2
@@ -26,7 +29,7 @@ func (e *evaluation) voteForecast(others int) int {
 		e.reason(ReasonPrewarmLimit)
 		order = limit
 	}
-	if released := e.prev.Released; released > 0 {
+	if released := e.next.Released; released > 0 {
 		switch {
 		case order <= others, order > released, 2*others >= released:
 			e.next.Released = 0
@@ -111,36 +114,51 @@ type PrewarmRecord struct {
 	Misses int `json:"misses"`
 }
 
-// recordPrewarms follows the open prewarms by the load that really came, opens a new one when the forecast lifts the
-// target further, and counts. What came is judged by the votes of the present only, and not at all while one of their
-// sources is missing.
-func (e *evaluation) recordPrewarms(order, load int) {
-	ordered := order > load
-	if len(e.prev.Prewarms) == 0 && !ordered {
-		return
+// followPrewarms brings the open prewarms up to date by the load that really came. What came is judged by the votes of
+// the present only, and not at all while one of their sources is missing. The list is copied only when it changes.
+func (e *evaluation) followPrewarms(load int) {
+	list := e.prev.Prewarms
+	for len(list) > 0 && e.now.Sub(list[0].Due) >= prewarmMemory {
+		list = list[1:]
 	}
-	kept := make([]Prewarm, 0, len(e.prev.Prewarms)+1)
-	covered := 0
-	for _, p := range e.prev.Prewarms {
-		if e.now.Sub(p.Due) >= prewarmMemory {
+	copied := false
+	for i := 0; i < len(list); i++ {
+		if list[i].Outcome != "" {
 			continue
 		}
-		if p.Outcome == "" && !e.follow(&p, load) {
+		p := list[i]
+		keep := e.follow(&p, load)
+		if keep && p == list[i] {
 			continue
 		}
-		if p.Outcome == "" {
-			covered = max(covered, p.Covered)
+		if !copied {
+			list, copied = slices.Clone(list), true
 		}
-		kept = append(kept, p)
+		if list[i] = p; !keep {
+			list = slices.Delete(list, i, i+1)
+			i--
+		}
 	}
-	if ordered && order > covered {
-		kept = append(kept, Prewarm{At: e.now, Due: e.now.Add(e.orderLead()), Base: load, Covered: order, Peak: load})
+	e.next.Prewarms = list
+}
+
+// openPrewarm records an order that lifts the target further than the order before, and counts. Orders that come and
+// go while one is open belong to it.
+func (e *evaluation) openPrewarm(order, load int) {
+	list := e.next.Prewarms
+	open := slices.ContainsFunc(list, func(p Prewarm) bool { return p.Outcome == "" })
+	if order > load || open {
+		e.next.Ordered = e.prev.Ordered
 	}
-	if len(kept) > maxPrewarms {
-		kept = kept[len(kept)-maxPrewarms:]
+	if order > load && order > e.next.Ordered {
+		e.next.Ordered = order
+		list = append(slices.Clip(list), Prewarm{
+			At: e.now, Due: e.now.Add(e.orderLead()), Base: load, Covered: order, Peak: load,
+		})
+		list = list[max(0, len(list)-maxPrewarms):]
 	}
-	e.next.Prewarms = kept
-	e.countPrewarms(kept)
+	e.next.Prewarms = list
+	e.countPrewarms(list)
 }
 
 // follow brings an open prewarm up to date and closes it when its time is over. It returns false for one whose outcome

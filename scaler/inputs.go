@@ -13,7 +13,8 @@ type Inputs struct {
 	Pods   Pods
 	// Forecast is the predictor's vote; nil without one.
 	Forecast *Forecast
-	// CurrentReplicas is the scale target's present count, for the record only; -1 is unknown.
+	// CurrentReplicas is the scale target's present count; negative is unknown, and 0 is believed only with known Pods.
+	// It is for the record, except that a service that was never answered starts from it.
 	CurrentReplicas int
 	// HPATolerance is what the autoscaler would tolerate without following, 0.1 by default; negative is unknown.
 	HPATolerance float64

@@ -7,17 +7,20 @@ const (
 	defaultMaxUtilization = 0.8
 )
 
-// form is the queue form that the policy and what is known of a replica lead to.
+// form is the queue form that the policy and what is known of a replica lead to. A form whose capacity is not known,
+// because it has still to be learned, is no better than waiting alone.
 func (e *evaluation) form() QueueForm {
-	if e.policy.Form != FormAuto {
-		return e.policy.Form
-	}
+	form, c := e.policy.Form, &e.d.Capacity
+	byCount, byRate := e.readings[running].configured, e.readings[rate].configured
 	switch {
-	case e.readings[running].configured && e.d.Capacity.Concurrency > 0:
+	case form == FormWaiting || (form == FormAuto && !byCount && !byRate):
+		return FormWaiting
+	case c.Concurrency > 0 && (form == FormConcurrency || (form == FormAuto && byCount)):
 		return FormConcurrency
-	case e.readings[rate].configured && e.d.Capacity.Rate > 0:
+	case c.Rate > 0 && (form == FormRate || (form == FormAuto && byRate)):
 		return FormRate
 	}
+	e.reason(ReasonCapacityUnknown)
 	return FormWaiting
 }
 
@@ -60,7 +63,7 @@ func (e *evaluation) voteQueue() {
 
 func (e *evaluation) voteConcurrency(busy, q *reading) {
 	c := e.d.Capacity.Concurrency
-	if c <= 0 || !(busy.usable || q.usable) {
+	if !(busy.usable || q.usable) {
 		return
 	}
 	t := e.text()
@@ -77,7 +80,7 @@ func (e *evaluation) voteConcurrency(busy, q *reading) {
 }
 
 func (e *evaluation) voteRateForm(arrivals, q *reading) {
-	if e.d.Capacity.Rate <= 0 || !(arrivals.usable || q.usable) {
+	if !(arrivals.usable || q.usable) {
 		return
 	}
 	perSecond := arrivals.usableValue() + q.usableValue()/e.drain.Seconds()

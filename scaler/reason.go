@@ -12,6 +12,8 @@ const (
 	ReasonIncomplete = "first-answer-incomplete"
 	// ReasonNoSignalAtZero: no replica is ready and every source is exported by replicas; the target is not lowered.
 	ReasonNoSignalAtZero = "no-signal-at-zero"
+	// ReasonCapacityUnknown: what one replica carries has still to be learned; only waiting requests can vote.
+	ReasonCapacityUnknown = "capacity-unknown"
 	// ReasonReadyUnknown: utilisation cannot vote without the number of ready replicas.
 	ReasonReadyUnknown = "ready-unknown"
 	// ReasonNotCorroborated: utilisation is high, but nothing waits and the replicas are not near their capacity.

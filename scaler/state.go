@@ -32,6 +32,8 @@ type State struct {
 	BecameReady time.Time `json:"becameReady,omitzero"`
 	// Prewarms are the open prewarms and those of the last 24 hours.
 	Prewarms []Prewarm `json:"prewarms,omitempty"`
+	// Ordered is the largest order of the forecast since it last asked for no more than the other votes.
+	Ordered int `json:"ordered,omitempty"`
 	// Released is the size of a missed prewarm whose order no longer votes; 0 without one.
 	Released int `json:"released,omitempty"`
 	// Observed is what the service's own metrics tell about a replica's capacity.
