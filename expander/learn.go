@@ -88,8 +88,9 @@ func (h *History) noteTimeOut(p *problem, id string) {
 	}
 }
 
-// suspect reads the return of pods as a failure, which without a cluster view is the only sign there is. Most of the
-// pods of a choice have to be back: a single one may have its own reason.
+// suspect reads the return of pods as a failure, which without a cluster view is the only sign there is: they are back
+// later than right after the scale-up, or the group that was just chosen is offered no more. Most of the pods of a
+// choice have to be back: a single one may have its own reason.
 func (h *History) suspect(p *problem) {
 	back := map[uint64]int{}
 	for _, latest := range p.latest {
@@ -103,7 +104,8 @@ func (h *History) suspect(p *problem) {
 		if memory.Suspected <= 0 || c.Failed || c.Delivered || c.Observed || 2*back[c.ID] < c.Pods || back[c.ID] == 0 {
 			continue
 		}
-		if p.now.Sub(c.At) > memory.StickFor {
+		_, templated := p.groupIndex[c.Group]
+		if withdrawn := templated && !p.hasOption(c.Group); withdrawn || p.now.Sub(c.At) > memory.StickFor {
 			c.Failed = true
 			h.fail(p, c.Group, FailureRecord{At: p.now, Class: FailureOther})
 		}
