@@ -206,10 +206,11 @@ func sleepUntil(ctx context.Context, due time.Time) bool {
 // advance moves everything by one step.
 func (d *driver) advance(ctx context.Context, at time.Time) {
 	d.world.advance(at)
-	for _, e := range d.world.takeEvents() {
+	events := d.world.takeEvents()
+	for _, e := range events {
 		d.tally.event(e)
-		d.narrator.event(e)
 	}
+	d.narrator.events(events)
 	since := at.Sub(d.options.Start)
 	if since%sim.HPASync == 0 {
 		d.world.scrape()

@@ -32,13 +32,16 @@ type narrator struct {
 	out    io.Writer
 	colour bool
 	err    error
-	// ordered counts nodes asked for by group that were not yet told of.
-	pendingReady map[string]int
+	// said is when a line about a choice was last written: the same question comes every ten seconds.
+	said map[string]time.Time
 }
+
+// repeatAfter is how long an equal line is left out.
+const repeatAfter = time.Hour
 
 func newNarrator(out io.Writer) *narrator {
 	f, ok := out.(*os.File)
-	return &narrator{out: out, colour: ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "", pendingReady: map[string]int{}}
+	return &narrator{out: out, colour: ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "", said: map[string]time.Time{}}
 }
 
 func (n *narrator) printf(format string, args ...any) {
@@ -77,7 +80,8 @@ func why(d *scaler.Decision) string {
 	switch d.Binding {
 	case "forecast":
 		if d.Forecast != nil && d.Forecast.Text != "" {
-			return "because of the forecast: " + d.Forecast.Text
+			text, _, _ := strings.Cut(d.Forecast.Text, "; ")
+			return "because of the forecast: " + text
 		}
 	case "queue", "rate", "utilisation":
 		for _, v := range d.Votes {
@@ -101,11 +105,19 @@ func (n *narrator) choice(at time.Time, o offer, kept []string, d *expander.Deci
 			who = append(who, fmt.Sprintf("%d × %s", waiting[name], name))
 		}
 	}
-	answer := n.paint(bold, strings.Join(kept, ", "))
-	if len(kept) == 0 {
-		answer = n.paint(bold, "none of them") + " (veto: no scale-up)"
+	answer := strings.Join(kept, ", ")
+	switch {
+	case len(kept) == 0:
+		answer = "none of them"
+	case len(kept) == len(o.loop.Options) && len(kept) > 1:
+		answer = "any of them"
 	}
-	n.say(at, green, "CA asked", "%s need a node; one of %s? %s%s", strings.Join(who, ", "), strings.Join(o.ids(), ", "), answer, n.reasons(d))
+	question := fmt.Sprintf("%s need a node; one of %s?", strings.Join(who, ", "), strings.Join(o.ids(), ", "))
+	if last, ok := n.said[question+answer]; ok && at.Sub(last) < repeatAfter {
+		return
+	}
+	n.said[question+answer] = at
+	n.say(at, green, "CA asked", "%s %s%s", question, n.paint(bold, answer), n.reasons(d))
 }
 
 // rejections explains reason codes in words.
@@ -133,7 +145,8 @@ func (n *narrator) reasons(d *expander.Decision) string {
 		if c.Rejected == "" {
 			continue
 		}
-		text, ok := rejections[c.Rejected]
+		code, _, _ := strings.Cut(c.Rejected, ":")
+		text, ok := rejections[code]
 		if !ok {
 			text = c.Rejected
 		}
@@ -145,19 +158,34 @@ func (n *narrator) reasons(d *expander.Decision) string {
 	return n.paint(dim, "  ("+strings.Join(parts, "; ")+")")
 }
 
-// event tells of what happened to nodes; pods are left out, there are too many of them.
-func (n *narrator) event(e sim.Event) {
-	switch e.Kind {
+// events tells of what happened to nodes in one step, those of one kind together. Pods are left out, there are too many.
+func (n *narrator) events(events []sim.Event) {
+	for _, kind := range []sim.EventKind{sim.NodeReady, sim.NodeFailed, sim.NodeNotified, sim.NodeReclaimed, sim.NodeRemoved} {
+		var nodes []string
+		var at time.Time
+		for _, e := range events {
+			if e.Kind == kind {
+				nodes, at = append(nodes, e.Node), e.At
+			}
+		}
+		if len(nodes) > 0 {
+			n.nodes(at, kind, strings.Join(nodes, ", "))
+		}
+	}
+}
+
+func (n *narrator) nodes(at time.Time, kind sim.EventKind, names string) {
+	switch kind {
 	case sim.NodeReady:
-		n.say(e.At, plainText, "node", "%s is up", e.Node)
+		n.say(at, plainText, "up", "%s", names)
 	case sim.NodeFailed:
-		n.say(e.At, red, "node", "%s never came: no capacity in %s", e.Node, e.Group)
+		n.say(at, red, "no capacity", "%s never came", names)
 	case sim.NodeNotified:
-		n.say(e.At, yellow, "cloud", "%s will be taken back in 2 min", e.Node)
+		n.say(at, yellow, "reclaim", "the cloud takes %s back in %s", names, sim.ReclaimNotice)
 	case sim.NodeReclaimed:
-		n.say(e.At, red, "cloud", "%s is gone", e.Node)
+		n.say(at, red, "lost", "%s", names)
 	case sim.NodeRemoved:
-		n.say(e.At, dim, "node", "%s was empty for 10 min and is removed", e.Node)
+		n.say(at, dim, "removed", "%s, empty for 10 min", names)
 	}
 }
 

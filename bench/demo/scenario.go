@@ -86,31 +86,51 @@ func groups(start time.Time) []sim.GroupSpec {
 	return out
 }
 
-// spotStock is without capacity from 09:20 to 11:40 and from 18:30 to 19:50.
+// spotStock is without capacity from 10:20 to 12:10 and from 18:30 to 19:50.
 func spotStock(start time.Time) *trace.Availability {
 	a := &trace.Availability{Name: "demo", GPUsPerNode: 1, Start: start, Step: 10 * time.Minute, Available: make([]bool, 144)}
 	for i := range a.Available {
 		at := time.Duration(i) * a.Step
-		a.Available[i] = !(at >= 9*time.Hour+20*time.Minute && at < 11*time.Hour+40*time.Minute ||
+		a.Available[i] = !(at >= 10*time.Hour+20*time.Minute && at < 12*time.Hour+10*time.Minute ||
 			at >= 18*time.Hour+30*time.Minute && at < 19*time.Hour+50*time.Minute)
 	}
 	return a
 }
+
+// shape is the share of the daily peak by the hour: users who begin at half past eight and come back after lunch. It is
+// linear between the points.
+var shape = []struct{ hour, share float64 }{
+	{0, 0.26}, {4, 0.17}, {7, 0.24}, {8.4, 0.34}, {8.8, 0.92}, {11.5, 0.95}, {12.1, 0.62}, {13.1, 0.66}, {13.5, 1},
+	{17, 0.93}, {18.2, 0.6}, {21, 0.42}, {24, 0.26},
+}
+
+// peakReplicas is the rate at the height of the day, in replicas' worth of traffic at the planned load.
+const peakReplicas = 8.0
 
 // traffic is 28 days of history and the day itself, in requests per second at the gateway. The day ends with an
 // evening burst that no history announces.
 func traffic(start time.Time, seed uint64) *trace.Series {
 	s := trace.Pattern{
 		Name: "demo", Start: start.AddDate(0, 0, -historyDays), Days: historyDays + 1, Step: 5 * time.Minute,
-		Mean: 5.2 * sim.ReplicaRate(), Daily: 0.6, PeakHour: 14, Weekend: 0.55, Noise: 0.05,
+		Mean: peakReplicas * sim.ReplicaRate(), Weekend: 0.45, Noise: 0.04,
 	}.Draw(seed)
 	for i := range s.Counts {
 		at := s.Start.Add(time.Duration(i) * s.Step)
+		s.Counts[i] *= shareAt(float64(at.Hour()) + float64(at.Minute())/60)
 		if hour := at.Sub(start).Hours(); hour >= 20.5 && hour < 21 {
-			s.Counts[i] *= 1.9
+			s.Counts[i] *= 2
 		}
 	}
 	return s
+}
+
+func shareAt(hour float64) float64 {
+	for i := 1; i < len(shape); i++ {
+		if a, b := shape[i-1], shape[i]; hour <= b.hour {
+			return a.share + (b.share-a.share)*(hour-a.hour)/(b.hour-a.hour)
+		}
+	}
+	return shape[len(shape)-1].share
 }
 
 // workload is a kind of pod.
@@ -141,7 +161,7 @@ var jobs = []struct {
 	count int
 }{
 	{6*time.Hour + 10*time.Minute, report, 4},
-	{10*time.Hour + 5*time.Minute, analytics, 4},
+	{10*time.Hour + 40*time.Minute, analytics, 4},
 	{15*time.Hour + 30*time.Minute, analytics, 3},
 	{22 * time.Hour, report, 3},
 }
