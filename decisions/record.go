@@ -103,8 +103,10 @@ func expanderSummary(d expander.Decision) string {
 }
 
 func because(d expander.Decision) string {
-	if all := codes(append(slices.Clone(d.Reasons), d.Warnings...)); len(all) > 0 {
-		return strings.Join(all, ", ")
+	for _, all := range [][]string{d.Reasons, d.Warnings} {
+		if len(all) > 0 {
+			return strings.Join(all, ", ")
+		}
 	}
 	return "no reason recorded"
 }

@@ -121,6 +121,8 @@ func result(d expander.Decision, c expander.Candidate) string {
 		return "chosen"
 	case c.Rejected != "":
 		return "rejected: " + c.Rejected
+	case d.Outcome == expander.PassThrough:
+		return "kept"
 	}
 	for _, v := range c.Criteria {
 		if !v.Kept {

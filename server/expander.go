@@ -60,12 +60,12 @@ func checkAnswer(d expander.Decision, r expander.Request) error {
 	return nil
 }
 
-// countFailOpen counts the calls after which the Cluster Autoscaler goes on as if the server were not there, refused
+// countFailures counts the calls after which the Cluster Autoscaler goes on as if the server were not there, refused
 // ones included.
-func (s *Server) countFailOpen(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func (s *Server) countFailures(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	answer, err := next(ctx, req)
 	if err != nil && info.FullMethod == pb.Expander_BestOptions_FullMethodName {
-		s.metrics.failedOpen(status.Code(err))
+		s.metrics.failed.WithLabelValues(status.Code(err).String()).Inc()
 	}
 	return answer, err
 }

@@ -101,7 +101,7 @@ func TestGarbageIsRefusedAndTheServerLives(t *testing.T) {
 	if answer, err := client.Send(t.Context(), good); err != nil || len(ids(answer)) != 1 {
 		t.Errorf("after the garbage: %v, %v", ids(answer), err)
 	}
-	if n := counter(t, r.options.Registry, "warmpool_expander_failed_open_total"); n != 3 {
+	if n := counter(t, r.options.Registry, "warmpool_expander_calls_failed_total"); n != 3 {
 		t.Errorf("calls counted as failed open: %v, want 3", n)
 	}
 	if answer, err := client.Send(t.Context(), nil); err != nil || len(ids(answer)) != 0 {

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/warmpool/warmpool/decisions"
+	"github.com/warmpool/warmpool/engine"
 	"github.com/warmpool/warmpool/expander"
 	"github.com/warmpool/warmpool/scaler"
 )
@@ -54,13 +55,13 @@ func (b *board) put(d scaler.Decision) {
 }
 
 // Resolve knows every service but "none", refuses the key "bad" by name, and panics on "panic".
-func (b *board) Resolve(t Trigger) (string, error) {
+func (b *board) Resolve(t engine.Trigger) (string, error) {
 	if _, bad := t.Metadata["bad"]; bad {
-		return "", fmt.Errorf("%w: unknown key bad", ErrInvalidTrigger)
+		return "", fmt.Errorf("%w: unknown key bad", engine.ErrInvalidTrigger)
 	}
 	switch name := t.Metadata["service"]; name {
 	case "none":
-		return "", fmt.Errorf("%w %s/%s", ErrUnknownService, t.Namespace, name)
+		return "", fmt.Errorf("%w %s/%s", engine.ErrUnknownService, t.Namespace, name)
 	case "panic":
 		panic("a bug in the engine")
 	default:
@@ -74,7 +75,7 @@ func (b *board) Target(service string) (scaler.Decision, error) {
 	if d, ok := b.entries[service]; ok {
 		return d, nil
 	}
-	return scaler.Decision{}, fmt.Errorf("%w for %s: no source has answered yet", ErrUnavailable, service)
+	return scaler.Decision{}, fmt.Errorf("%w for %s: no source has answered yet", engine.ErrNoData, service)
 }
 
 func (b *board) Changed(string) <-chan struct{} {

@@ -26,7 +26,7 @@ func (s *Server) interceptors() []grpc.ServerOption {
 		return status.Error(codes.Internal, "internal error, see the server's log")
 	})
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(s.metrics.calls.UnaryServerInterceptor(), s.logUnary, s.countFailOpen, recovery.UnaryServerInterceptor(onPanic), boundUnary),
+		grpc.ChainUnaryInterceptor(s.metrics.calls.UnaryServerInterceptor(), s.logUnary, s.countFailures, recovery.UnaryServerInterceptor(onPanic), boundUnary),
 		grpc.ChainStreamInterceptor(s.metrics.calls.StreamServerInterceptor(), s.logStream, recovery.StreamServerInterceptor(onPanic)),
 	}
 }

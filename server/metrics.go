@@ -2,12 +2,12 @@ package server
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"google.golang.org/grpc/codes"
 
 	"github.com/warmpool/warmpool/decisions"
 	"github.com/warmpool/warmpool/expander"
@@ -17,10 +17,8 @@ import (
 // metrics of the edge. Labels take configured names and codes only, never what an unauthenticated peer sends.
 type metrics struct {
 	calls        *grpcprom.ServerMetrics
-	choices      *prometheus.CounterVec
-	stages       *prometheus.CounterVec
 	rejected     *prometheus.CounterVec
-	failOpen     *prometheus.CounterVec
+	failed       *prometheus.CounterVec
 	requestBytes prometheus.Histogram
 	answerAge    prometheus.Histogram
 	noAnswer     prometheus.Counter
@@ -33,19 +31,12 @@ func newMetrics(r *prometheus.Registry) *metrics {
 	m := &metrics{
 		calls: grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(
 			grpcprom.WithHistogramBuckets([]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}))),
-		choices: with.NewCounterVec(prometheus.CounterOpts{
-			Name: "warmpool_expander_decisions_total", Help: "Choices of node groups by outcome and mode.",
-		}, []string{"outcome", "mode"}),
-		stages: with.NewCounterVec(prometheus.CounterOpts{
-			Name: "warmpool_expander_workload_stages_total",
-			Help: "Workloads in requests by the number of the stage that was used (0: no group could serve) and whether they were served.",
-		}, []string{"workload", "stage", "served"}),
 		rejected: with.NewCounterVec(prometheus.CounterOpts{
-			Name: "warmpool_expander_rejected_options_total", Help: "Options that were rejected, by reason.",
+			Name: "warmpool_expander_rejected_options_total", Help: "Options that were rejected, by reason code.",
 		}, []string{"reason"}),
-		failOpen: with.NewCounterVec(prometheus.CounterOpts{
-			Name: "warmpool_expander_failed_open_total",
-			Help: "Calls without an answer, after which the Cluster Autoscaler keeps every option, by status code.",
+		failed: with.NewCounterVec(prometheus.CounterOpts{
+			Name: "warmpool_expander_calls_failed_total",
+			Help: "Calls that ended with an error, after which the Cluster Autoscaler keeps every option, by status code.",
 		}, []string{"code"}),
 		requestBytes: with.NewHistogram(prometheus.HistogramOpts{
 			Name: "warmpool_expander_request_bytes", Help: "Size of expander requests.",
@@ -70,30 +61,13 @@ func newMetrics(r *prometheus.Registry) *metrics {
 }
 
 func (m *metrics) chose(d expander.Decision) {
-	m.choices.WithLabelValues(string(d.Outcome), string(d.Mode)).Inc()
-	for _, w := range d.Workloads {
-		served := "false"
-		if w.Served {
-			served = "true"
-		}
-		m.stages.WithLabelValues(w.Name, stageLabel(w.Stage), served).Inc()
-	}
 	for _, c := range d.Candidates {
-		if c.Rejected != "" {
-			m.rejected.WithLabelValues(c.Rejected).Inc()
+		// The code alone: what follows the colon names a workload or a stage.
+		if code, _, _ := strings.Cut(c.Rejected, ":"); code != "" {
+			m.rejected.WithLabelValues(code).Inc()
 		}
 	}
 }
-
-// stageLabel is the number of a stage, bounded as the number of label values has to be.
-func stageLabel(stage int) string {
-	if stage > 9 {
-		return "10+"
-	}
-	return string(rune('0' + max(stage, 0)))
-}
-
-func (m *metrics) failedOpen(c codes.Code) { m.failOpen.WithLabelValues(c.String()).Inc() }
 
 func (m *metrics) answered(d scaler.Decision) {
 	if d.Unavailable != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/warmpool/warmpool/decisions"
+	"github.com/warmpool/warmpool/engine"
 	"github.com/warmpool/warmpool/expander"
 	"github.com/warmpool/warmpool/scaler"
 	"github.com/warmpool/warmpool/wire/raw"
@@ -22,21 +23,23 @@ type Expander interface {
 	BestOptions(ctx context.Context, request expander.Request) (expander.Decision, error)
 }
 
-// Trigger is one trigger of a ScaledObject, as KEDA sends it with every call.
-type Trigger struct {
-	Namespace, ScaledObject string
-	Metadata                map[string]string
+// Scaler answers replica targets from the board. No method waits for a source. It is the engine's part of the calls
+// of KEDA.
+type Scaler interface {
+	// Resolve finds the service of a trigger from configuration and metadata alone. The last element of the id, after
+	// the last slash, is the service's name.
+	Resolve(t engine.Trigger) (id string, err error)
+	// Target returns the board's entry of a resolved service.
+	Target(id string) (scaler.Decision, error)
+	// Changed returns a channel that is closed when the answer of the service next changes, or nil for one that is not
+	// known.
+	Changed(id string) <-chan struct{}
 }
 
-// Scaler answers replica targets from the board. No method waits for a source.
-type Scaler interface {
-	// Resolve finds the service of a trigger, as namespace/name, from configuration and metadata alone.
-	Resolve(t Trigger) (service string, err error)
-	// Target returns the board's entry of a resolved service.
-	Target(service string) (scaler.Decision, error)
-	// Changed returns a channel that is closed when the board's entry of the service is next written.
-	Changed(service string) <-chan struct{}
-}
+var (
+	_ Expander = (*engine.Engine)(nil)
+	_ Scaler   = (*engine.Engine)(nil)
+)
 
 // Options of a server. Expander, Scaler and Decisions are the parts to serve; at least one of the first two is set.
 type Options struct {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/warmpool/warmpool/engine"
 	pb "github.com/warmpool/warmpool/proto/externalscaler"
 	"github.com/warmpool/warmpool/scaler"
 )
@@ -91,7 +92,7 @@ func (s *scalerService) StreamIsActive(ref *pb.ScaledObjectRef, out grpc.ServerS
 
 // active tells whether the target is above zero, and when to look again. It resolves the trigger each time: that
 // keeps it known, and finds it again after a reload.
-func (s *scalerService) active(t Trigger) (active bool, changed <-chan struct{}) {
+func (s *scalerService) active(t engine.Trigger) (active bool, changed <-chan struct{}) {
 	service, err := s.scaler.Resolve(t)
 	if err != nil {
 		return false, nil // until the next heartbeat
@@ -116,16 +117,16 @@ func (s *scalerService) target(ref *pb.ScaledObjectRef) (service string, d scale
 	}
 	s.metrics.answered(d)
 	if d.Unavailable != "" {
-		return service, d, fmt.Errorf("%w for %s: %s", ErrUnavailable, service, d.Unavailable)
+		return service, d, fmt.Errorf("%w: %s: %s", engine.ErrNoData, d.Service, d.Unavailable)
 	}
 	return service, d, nil
 }
 
-func trigger(ref *pb.ScaledObjectRef) Trigger {
-	return Trigger{Namespace: ref.GetNamespace(), ScaledObject: ref.GetName(), Metadata: ref.GetScalerMetadata()}
+func trigger(ref *pb.ScaledObjectRef) engine.Trigger {
+	return engine.Trigger{Namespace: ref.GetNamespace(), ScaledObject: ref.GetName(), Metadata: ref.GetScalerMetadata()}
 }
 
-// metricName is the name of a service (namespace/name) with the suffix -replicas, as a valid path segment without
+// metricName is the name of a service, the last element of its id, with the suffix -replicas, as a valid path segment without
 // characters that some pipelines change.
 func metricName(service string) string {
 	name := service[strings.LastIndexByte(service, '/')+1:]

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/warmpool/warmpool/engine"
 	pb "github.com/warmpool/warmpool/proto/externalscaler"
 )
 
@@ -148,7 +149,7 @@ type stuck struct {
 	release chan struct{}
 }
 
-func (s stuck) Resolve(t Trigger) (string, error) {
+func (s stuck) Resolve(t engine.Trigger) (string, error) {
 	<-s.release
 	return s.board.Resolve(t)
 }

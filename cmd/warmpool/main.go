@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes: 0 is success, 1 that the command failed, 2 that it was called wrongly.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is the whole program. The first signal ends it in order, the second one at once.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	root := newRootCommand()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "warmpool:", strings.TrimSpace(err.Error()))
+	var usage usageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(stderr, "Run %q for its flags.\n", usage.command+" --help")
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// usageError is a command that was called wrongly.
+type usageError struct {
+	command string
+	error
+}
+
+func (e usageError) Unwrap() error { return e.error }
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "warmpool",
+		Short: "Keeps GPU inference on Kubernetes warm",
+		Long: `warmpool answers the Cluster Autoscaler which node group to grow for pending GPU pods, and KEDA how many
+replicas of an inference service to run, and records why.`,
+		SilenceErrors: true, SilenceUsage: true,
+	}
+	root.AddCommand(newServeCommand(), newExplainCommand(), newBacktestCommand())
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError{c.CommandPath(), err} })
+	for _, c := range root.Commands() {
+		args := c.Args
+		c.Args = func(c *cobra.Command, given []string) error {
+			if args == nil {
+				args = cobra.NoArgs
+			}
+			if err := args(c, given); err != nil {
+				return usageError{c.CommandPath(), err}
+			}
+			return nil
+		}
+	}
+	return root
+}
