@@ -1,25 +1,28 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"io"
-	"log/slog"
-
 	"github.com/spf13/cobra"
+
+	"github.com/warmpool/warmpool/bench/demo"
 )
 
-// demonstration runs the virtual cluster against a real server of this process until the context ends, and writes what
-// was asked, answered and why. A build that links one sets it; admin is the address for pages and metrics.
-var demonstration func(ctx context.Context, out io.Writer, logger *slog.Logger, admin string) error
-
-func (f *serveFlags) runDemo(ctx context.Context, c *cobra.Command, logger *slog.Logger) error {
-	if demonstration == nil {
-		return errors.New("this build has no demonstration: use a release, or build ./cmd/warmpool")
+// runDemo plays a day. It takes only what the demonstration leaves open: how long the day takes, the addresses when
+// they are asked for, and the server's own log when its level is.
+func (f *serveFlags) runDemo(c *cobra.Command) error {
+	logger, err := f.logger(c.ErrOrStderr())
+	if err != nil {
+		return err
 	}
-	admin := f.admin
-	if !c.Flags().Changed("admin-listen") {
-		admin = "127.0.0.1:0" // several at a time must not disturb each other; the address is printed
+	o := demo.Options{For: f.span, Out: c.OutOrStdout()}
+	given := c.Flags().Changed
+	if given("expander-listen") {
+		o.Listen = f.expander
 	}
-	return demonstration(ctx, c.OutOrStdout(), logger, admin)
+	if given("admin-listen") {
+		o.AdminListen = f.admin
+	}
+	if given("log-level") {
+		o.Log = logger
+	}
+	return demo.Run(c.Context(), o)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/warmpool/warmpool/server"
 )
@@ -44,7 +45,11 @@ stays. Certificates are replaced by writing their files anew.`,
   warmpool serve --demo --for 60s`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
-	flags := c.Flags()
+	f.register(c.Flags())
+	return c
+}
+
+func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.config, "config", "", "configuration `file` (required without --demo)")
 	flags.StringSliceVar(&f.serve, "serve", []string{"expander", "scaler"}, "`halves` to serve")
 	flags.StringVar(&f.expander, "expander-listen", ":9443", "`address` for the Cluster Autoscaler (TLS); with the address of the scaler both share it")
@@ -62,7 +67,6 @@ stays. Certificates are replaced by writing their files anew.`,
 	flags.DurationVar(&f.span, "for", 0, "end after this `time` with exit code 0 and a summary")
 	flags.StringVar(&f.logLevel, "log-level", "info", "least `level` to log: debug, info, warn or error")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
-	return c
 }
 
 func (f *serveFlags) run(c *cobra.Command) error {
@@ -70,14 +74,14 @@ func (f *serveFlags) run(c *cobra.Command) error {
 	if err = errors.Join(err, f.check()); err != nil {
 		return usageError{c.CommandPath(), err}
 	}
+	if f.demo {
+		return f.runDemo(c)
+	}
 	ctx := c.Context()
 	if f.span > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.span)
 		defer cancel()
-	}
-	if f.demo {
-		return f.runDemo(ctx, c, logger)
 	}
 	s, err := newService(f, c.Flags().Changed("serve"), logger)
 	if err != nil {
