@@ -177,7 +177,7 @@ func (e *evaluation) floorOfWaiting(present int) int {
 func (e *evaluation) load(present int) int {
 	u := &e.readings[utilization]
 	if e.queueForm == FormWaiting && u.usable && e.in.Pods.Known {
-		return max(present, CeilGuard(float64(e.in.Pods.Ready)*u.value/e.utilRule.ScaleUp))
+		return max(present, CeilGuard(e.next.LastBusy/e.utilRule.ScaleUp))
 	}
 	return present
 }

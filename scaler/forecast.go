@@ -146,9 +146,13 @@ func (e *evaluation) followPrewarms(load int) {
 // go while one is open belong to it.
 func (e *evaluation) openPrewarm(order, load int) {
 	list := e.next.Prewarms
-	open := slices.ContainsFunc(list, func(p Prewarm) bool { return p.Outcome == "" })
-	if order > load || open {
+	if order > load {
 		e.next.Ordered = e.prev.Ordered
+	}
+	for i := range list {
+		if list[i].Outcome == "" {
+			e.next.Ordered = max(e.next.Ordered, list[i].Covered)
+		}
 	}
 	if order > load && order > e.next.Ordered {
 		e.next.Ordered = order

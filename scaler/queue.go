@@ -67,9 +67,12 @@ func (e *evaluation) voteConcurrency(busy, q *reading) {
 		return
 	}
 	t := e.text()
-	if busy.usable {
+	switch {
+	case busy.usable:
 		t = t.num(busy.value).str(" running")
-	} else {
+	case busy.excused:
+		t = t.str("none ready")
+	default:
 		t = t.str("running unknown")
 	}
 	if q.usable {
@@ -85,9 +88,12 @@ func (e *evaluation) voteRateForm(arrivals, q *reading) {
 	}
 	perSecond := arrivals.usableValue() + q.usableValue()/e.drain.Seconds()
 	t := e.text()
-	if arrivals.usable {
+	switch {
+	case arrivals.usable:
 		t = t.num(arrivals.value).str(" req/s")
-	} else {
+	case arrivals.excused:
+		t = t.str("none ready")
+	default:
 		t = t.str("rate unknown")
 	}
 	if q.usable {

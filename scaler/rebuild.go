@@ -14,6 +14,9 @@ type History struct {
 	Ready []Sample
 	// Current is the present number of replicas of the scale target; negative is unknown.
 	Current int
+	// Stored is the state that was written before the restart; the zero value without one. Its last answer, its prewarms
+	// and what it has learned go into the rebuilt state.
+	Stored State
 	// Step is the evaluation interval, 15 s by default.
 	Step time.Duration
 }
@@ -25,7 +28,7 @@ const (
 )
 
 // Rebuild makes the state of a service from its history, so that a restart never scales anything down: it replays the
-// evaluations of the history, takes the present number of replicas as the last answer if that is larger, and starts a
+// evaluations of the history, takes the stored answer or the present number of replicas if that is larger, and starts a
 // whole scale-down window and a whole idle time with it. Learned capacities come back with the replay as far as the
 // history reaches. A history without any sample and with an unknown count gives the state of a new service.
 func Rebuild(policy Policy, history History, now time.Time) State {
@@ -37,18 +40,42 @@ func Rebuild(policy Policy, history History, now time.Time) State {
 	for at := r.start(now, step); !at.After(now); at = at.Add(step) {
 		_, state = Evaluate(replayed, state, r.inputs(at, replayed.StaleAfter), at)
 	}
-	state.Since = now
 	present := -1
 	if history.Current >= 0 {
-		present = min(history.Current, policy.Max)
+		present = history.Current
 	}
-	if !state.Valid && present < 0 {
+	window := effectiveWindow(policy.ScaleDown.Window, time.Duration(Lead(policy.Startup, nil).Seconds*float64(time.Second)))
+	if !history.Stored.answeredSince(now.Add(-window)) && (state.Valid || present >= 0) {
+		history.Stored.Valid = false // too old to say how many are needed, where anything else does
+	}
+	return resume(state, history.Stored, min(present, policy.Max), now)
+}
+
+// answeredSince tells whether the state's last answer is not older than that.
+func (s *State) answeredSince(t time.Time) bool {
+	n := len(s.Computed)
+	return s.Valid && n > 0 && !s.Computed[n-1].At.Before(t)
+}
+
+// resume joins what was replayed, what was stored and the present count, negative if unknown, into the state to go on
+// from: the largest of the three is the last answer, and it starts a window.
+func resume(state, stored State, present int, now time.Time) State {
+	state.Since = now
+	if !stored.Since.IsZero() {
+		state.Prewarms, state.Ordered, state.Released = stored.Prewarms, stored.Ordered, stored.Released
+		state.Observed = stored.Observed
+	}
+	if stored.Valid && (!state.Valid || stored.N > state.N) {
+		state.N, state.Valid = stored.N, true
+		state.Need = max(state.Need, stored.Need)
+	}
+	if present >= 0 && (!state.Valid || present > state.N) {
+		state.N, state.Valid = present, true
+	}
+	if !state.Valid {
 		return state
 	}
-	if !state.Valid || present > state.N {
-		state.N, state.Valid = present, true
-		state.Need = max(state.Need, present)
-	}
+	state.Need = max(state.Need, present)
 	state.Computed = pushTarget(state.Computed, Target{At: now, N: state.N})
 	state.LastStep = now
 	return state

@@ -103,6 +103,9 @@ func TestRebuild(t *testing.T) {
 		"only the present count":   {History{Current: 7}, true, 7},
 		"above the maximum":        {History{Current: 700}, true, 100},
 		"nothing":                  {History{Current: -1}, false, 0},
+		"stored":                   {History{Stored: State{N: 9, Valid: true, Since: caseStart}, Current: -1}, true, 9},
+		"more is stored":           {History{Signals: map[Signal][]Sample{Running: samples}, Stored: State{N: 14, Valid: true, Computed: []Target{{At: now.Add(-5 * time.Minute), N: 14}}}, Current: 3}, true, 14},
+		"stored long ago":          {History{Stored: State{N: 14, Valid: true, Computed: []Target{{At: now.Add(-time.Hour), N: 14}}}, Current: 3}, true, 3},
 		"asleep":                   {History{Current: 0}, true, 0},
 		"older than the look back": {History{Signals: map[Signal][]Sample{Running: {{At: now.Add(-48 * time.Hour), Value: 90}}}, Current: 2}, true, 2},
 	} {
@@ -117,6 +120,18 @@ func TestRebuild(t *testing.T) {
 		if !c.valid && d.Unavailable == "" {
 			t.Errorf("%s: zero right after a restart: %s", name, d.Text)
 		}
+	}
+}
+
+// What only the stored state knows survives: prewarms, what was released, and what was learned.
+func TestRebuildKeepsStored(t *testing.T) {
+	stored := State{
+		Since: caseStart, Prewarms: []Prewarm{{At: caseStart, Covered: 8}}, Ordered: 8, Released: 5,
+		Observed: Observed{At: caseStart, Weight: 40, X: 80, Y: 10},
+	}
+	state := Rebuild(slotPolicy(1, 10), History{Stored: stored, Current: 4}, caseStart.Add(time.Minute))
+	if len(state.Prewarms) != 1 || state.Ordered != 8 || state.Released != 5 || state.Observed.Weight != 40 {
+		t.Errorf("%+v", state)
 	}
 }
 

@@ -46,8 +46,11 @@ func (s Signal) Valid(v float64) bool {
 	if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
 		return false
 	}
-	return v <= shareSlack || (s != Utilization && s != KVCache)
+	return v <= shareSlack || !s.share()
 }
+
+// share tells whether the signal is a share from 0 to 1.
+func (s Signal) share() bool { return s == Utilization || s == KVCache }
 
 // reading is one configured signal as this evaluation sees it. Exactly one of fresh, stale, missing and excused holds
 // for a configured signal, except that an excused one may still have a usable value.
@@ -79,10 +82,8 @@ func (e *evaluation) read() {
 		if !ok || e.readings[i].configured {
 			continue
 		}
-		from := len(buffer)
 		r := &e.readings[i]
 		buffer = e.take(r, source, buffer)
-		r.samples = buffer[from:len(buffer):len(buffer)]
 		if len(r.samples) > 0 {
 			e.next.Last[source.Signal] = r.samples
 		}
@@ -98,19 +99,11 @@ func (e *evaluation) keep(s Signal) int {
 	return 1
 }
 
-// take appends the newest samples of a source to buffer and sets its state.
+// take appends the newest samples of a source to buffer and sorts the source into its state.
 func (e *evaluation) take(r *reading, source Source, buffer []Sample) []Sample {
 	from, keep := len(buffer), e.keep(source.Signal)
-	push := func(s Sample) {
-		if len(buffer)-from == keep {
-			copy(buffer[from:], buffer[from+1:])
-			buffer = buffer[:len(buffer)-1]
-		}
-		buffer = append(buffer, s)
-	}
-	r.configured = true
 	for _, s := range e.prev.Last[source.Signal] {
-		push(s)
+		buffer = pushNewest(buffer, from, keep, s)
 	}
 	read := false
 	for _, s := range e.in.Signals[source.Signal] {
@@ -118,29 +111,43 @@ func (e *evaluation) take(r *reading, source Source, buffer []Sample) []Sample {
 			continue
 		}
 		read = true
-		if source.Signal == Utilization || source.Signal == KVCache {
+		if source.Signal.share() {
 			s.Value = min(s.Value, 1)
 		}
 		if s.At.After(e.now) {
 			s.At = e.now // the clocks differ; a sample from the future would never become stale
 		}
 		if n := len(buffer); n == from || s.At.After(buffer[n-1].At) {
-			push(s)
+			buffer = pushNewest(buffer, from, keep, s)
 			r.added++
 		}
 	}
-	r.added = min(r.added, len(buffer)-from)
-	if n := len(buffer); n > from {
-		r.value, r.age = buffer[n-1].Value, e.now.Sub(buffer[n-1].At)
+	r.samples = buffer[from:len(buffer):len(buffer)]
+	r.added = min(r.added, len(r.samples))
+	e.sort(r, read, source.OnlyWhenReady)
+	return buffer
+}
+
+// pushNewest appends a sample to the part of buffer that starts at from and keeps that part's newest ones.
+func pushNewest(buffer []Sample, from, keep int, s Sample) []Sample {
+	if len(buffer)-from == keep {
+		copy(buffer[from:], buffer[from+1:])
+		buffer = buffer[:len(buffer)-1]
+	}
+	return append(buffer, s)
+}
+
+// sort tells whether a source is fresh, stale, missing or excused; read tells whether this tick brought anything.
+func (e *evaluation) sort(r *reading, read, onlyWhenReady bool) {
+	r.configured, r.age = true, -1
+	if n := len(r.samples); n > 0 {
+		r.value, r.age = r.samples[n-1].Value, e.now.Sub(r.samples[n-1].At)
 		r.usable = r.age <= e.staleAfter
-	} else {
-		r.age = -1
 	}
 	r.fresh = r.usable && read
-	r.excused = !r.fresh && source.OnlyWhenReady && e.in.Pods.Known && e.in.Pods.Ready == 0
+	r.excused = !r.fresh && onlyWhenReady && e.in.Pods.Known && e.in.Pods.Ready == 0
 	r.stale = r.usable && !r.fresh && !r.excused
 	r.missing = !r.usable && !r.excused
-	return buffer
 }
 
 // describe records a source in the decision.

@@ -27,6 +27,8 @@ type State struct {
 	QuietSince time.Time `json:"quietSince,omitzero"`
 	// Busy are the largest numbers of busy replicas (ready x utilisation) within the scale-down window.
 	Busy []Sample `json:"busy,omitempty"`
+	// LastBusy is the number of busy replicas at the newest sample of utilisation.
+	LastBusy float64 `json:"lastBusy,omitempty"`
 	// Ready is the last known number of ready replicas and BecameReady when it last rose.
 	Ready       int       `json:"ready,omitempty"`
 	BecameReady time.Time `json:"becameReady,omitzero"`

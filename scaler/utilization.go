@@ -35,7 +35,8 @@ func (r UtilizationRule) withDefaults() UtilizationRule {
 }
 
 // voteUtilization votes ready x utilisation over the up threshold. That product is the number of busy replicas, so more
-// ready replicas at the same work give the same vote. Utilisation is near 1 with a single request on many GPUs, hence
+// ready replicas at the same work give the same vote; it belongs to the time of the sample, so that replicas that became
+// ready since do not multiply an old value. Utilisation is near 1 with a single request on many GPUs, hence
 // the vote counts only when it is high in several samples and something else says that the replicas are full.
 func (e *evaluation) voteUtilization() {
 	u := &e.readings[utilization]
@@ -55,10 +56,10 @@ func (e *evaluation) voteUtilization() {
 			return
 		}
 	}
-	ready := float64(e.in.Pods.Ready)
-	t := e.text().num(ready).str(" ready at ").percent(u.value).str(" over ").percent(rule.ScaleUp)
+	busy := e.next.LastBusy
+	t := e.text().num(busy).str(" busy at ").percent(u.value).str(" over ").percent(rule.ScaleUp)
 	t, corroborated := e.corroborate(t)
-	v := e.vote("utilisation", ready*u.value/rule.ScaleUp, u.stale, t)
+	v := e.vote("utilisation", busy/rule.ScaleUp, u.stale, t)
 	if !corroborated {
 		v.Used = false
 		e.reason(ReasonNotCorroborated)
@@ -114,16 +115,21 @@ func (e *evaluation) recordUp(others int) {
 // watchQuiet follows since when the service is quiet, and how many replicas were busy at most.
 func (e *evaluation) watchQuiet() {
 	u, q := &e.readings[utilization], &e.readings[waiting]
-	e.next.Busy, e.next.QuietSince = e.prev.Busy, e.prev.QuietSince
+	e.next.Busy, e.next.QuietSince, e.next.LastBusy = e.prev.Busy, e.prev.QuietSince, e.prev.LastBusy
 	for len(e.next.Busy) > 0 && e.now.Sub(e.next.Busy[0].At) > e.window {
 		e.next.Busy = e.next.Busy[1:]
+	}
+	if e.in.Pods.Known {
+		for _, s := range u.samples[len(u.samples)-u.added:] {
+			e.next.LastBusy = s.Value * float64(e.in.Pods.Ready)
+			e.next.Busy = pushSample(e.next.Busy, Sample{At: s.At, Value: e.next.LastBusy})
+		}
 	}
 	if !u.fresh || !e.in.Pods.Known || (q.configured && !q.fresh) {
 		e.next.QuietSince = time.Time{}
 		return
 	}
 	for _, s := range u.samples[len(u.samples)-u.added:] {
-		e.next.Busy = pushSample(e.next.Busy, Sample{At: s.At, Value: s.Value * float64(e.in.Pods.Ready)})
 		switch {
 		case s.Value >= e.utilRule.ScaleDown:
 			e.next.QuietSince = time.Time{}

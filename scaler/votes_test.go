@@ -166,6 +166,19 @@ func TestUtilizationUpLimit(t *testing.T) {
 	}
 }
 
+// An old utilisation belongs to the replicas of its time: those that became ready since do not multiply it.
+func TestStaleUtilizationKeepsItsVote(t *testing.T) {
+	policy := Policy{Max: 100, Concurrency: 10, Form: FormConcurrency, Sources: sources(Waiting, Running, Utilization)}
+	_, state := Evaluate(policy, State{}, utilised(caseStart, 0.9, 4, map[Signal]float64{Waiting: 1, Running: 30}), caseStart)
+	now := caseStart.Add(30 * time.Second)
+	in := at(now, map[Signal]float64{Waiting: 1, Running: 30})
+	in.Pods = Pods{Known: true, Ready: 40}
+	d, _ := Evaluate(policy, state, in, now)
+	if vote, ok := voteOf(d, "utilisation"); !ok || vote.Replicas != 5 || !vote.Stale {
+		t.Errorf("%+v, want 4 x 0.9 / 0.8: %s", vote, d.Text)
+	}
+}
+
 // Waiting requests alone never lower the count; a service that was never evaluated starts from what is running.
 func TestWaitingFormStartsFromPresent(t *testing.T) {
 	policy := Policy{Max: 20, QueuePerReplica: 5, Sources: sources(Waiting)}
