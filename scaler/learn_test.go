@@ -3,6 +3,7 @@ package scaler
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -128,6 +129,16 @@ func TestLearnedCapacityIsUsed(t *testing.T) {
 	d, _ := Evaluate(policy, State{Observed: observed}, in, caseStart.AddDate(0, 0, 1))
 	if d.Replicas < 10 || d.Replicas > 15 || d.Capacity.LearnedConcurrency.Confidence < usableConfidence {
 		t.Errorf("%s %+v", d.Text, d.Capacity)
+	}
+	if !strings.Contains(d.Text, "slots (learned, confidence ") {
+		t.Errorf("the confidence is not in %q", d.Text)
+	}
+	byRate := policy
+	byRate.Concurrency, byRate.Sources = 16, sources(Waiting, Rate)
+	rateIn := at(caseStart.AddDate(0, 0, 1), map[Signal]float64{Rate: 16, Waiting: 0})
+	d, _ = Evaluate(byRate, State{Observed: observed}, rateIn, caseStart.AddDate(0, 0, 1))
+	if d.Replicas < 10 || d.Replicas > 14 || !strings.Contains(d.Text, "req/s (learned, confidence ") {
+		t.Errorf("16 req/s of 8 to 10 s over 16 slots at 80 %% need 10 to 13: %s", d.Text)
 	}
 	policy.Concurrency = 100
 	if d, _ = Evaluate(policy, State{Observed: observed}, in, caseStart.AddDate(0, 0, 1)); d.Replicas != 2 {

@@ -78,7 +78,11 @@ func (e *evaluation) voteConcurrency(busy, q *reading) {
 	if q.usable {
 		t = t.str(" + ").num(q.value).str(" waiting")
 	}
-	t = e.target(t.str(" over ").num(c).str(" slots"))
+	t = t.str(" over ").num(c).str(" slots")
+	if e.policy.Concurrency <= 0 {
+		t = t.learned(e.d.Capacity.LearnedConcurrency)
+	}
+	t = e.target(t)
 	e.vote("queue", e.replicasForSlots(busy.usableValue()+q.usableValue()), busy.stale || q.stale, t)
 }
 
@@ -99,7 +103,7 @@ func (e *evaluation) voteRateForm(arrivals, q *reading) {
 	if q.usable {
 		t = t.str(" + ").num(q.value).str(" waiting within ").dur(e.drain)
 	}
-	t = e.target(t.str(" over ").num(e.d.Capacity.Rate).str(" req/s"))
+	t = e.perReplica(t)
 	e.vote("queue", e.replicasForRate(perSecond), arrivals.stale || q.stale, t)
 }
 
@@ -109,8 +113,22 @@ func (e *evaluation) voteRate() {
 	if !arrivals.usable || e.d.Capacity.Rate <= 0 {
 		return
 	}
-	t := e.text().num(arrivals.value).str(" req/s over ").num(e.d.Capacity.Rate).str(" req/s")
-	e.vote("rate", e.replicasForRate(arrivals.value), arrivals.stale, e.target(t))
+	t := e.perReplica(e.text().num(arrivals.value).str(" req/s"))
+	e.vote("rate", e.replicasForRate(arrivals.value), arrivals.stale, t)
+}
+
+// perReplica adds the rate of a replica to a text, and how sure it is.
+func (e *evaluation) perReplica(t text) text {
+	p, c := e.policy, &e.d.Capacity
+	t = t.str(" over ").num(c.Rate).str(" req/s")
+	switch {
+	case p.RatePerReplica > 0:
+	case p.Concurrency <= 0 && (p.ServiceTime > 0 || c.LearnedConcurrency.Confidence < c.LearnedService.Confidence):
+		t = t.learned(c.LearnedConcurrency)
+	case p.ServiceTime <= 0:
+		t = t.learned(c.LearnedService)
+	}
+	return e.target(t)
 }
 
 // target adds the staffing target to a text.

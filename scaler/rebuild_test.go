@@ -33,8 +33,8 @@ func drawHistory(t *rapid.T, policy Policy, steps int) []Inputs {
 	return list
 }
 
-// A restart at any point: within the scale-down window the target is never below that of an unbroken run, as long as
-// either the present count is known or the history reaches back to the beginning.
+// A restart at any point: within the scale-down window the target is never below that of an unbroken run, as long as the
+// present count is known, or the state was stored, or the history reaches back to the beginning.
 func TestRestartNeverScalesDown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := drawPolicy(t)
@@ -45,11 +45,11 @@ func TestRestartNeverScalesDown(t *testing.T) {
 		steps := rapid.IntRange(2, 60).Draw(t, "length")
 		inputs := drawHistory(t, policy, steps)
 		restart := rapid.IntRange(1, steps-1).Draw(t, "restart")
-		currentKnown := rapid.Bool().Draw(t, "currentKnown")
+		known := rapid.SampledFrom([]string{"current", "stored", "history"}).Draw(t, "known")
 
 		unbroken, history := State{}, History{Signals: map[Signal][]Sample{}, Current: -1}
 		from := 0
-		if currentKnown {
+		if known != "history" {
 			from = max(0, restart-rapid.IntRange(0, 20).Draw(t, "reach"))
 		}
 		at := func(i int) time.Time { return caseStart.Add(time.Duration(i) * defaultStep) }
@@ -61,7 +61,10 @@ func TestRestartNeverScalesDown(t *testing.T) {
 				}
 			}
 		}
-		if currentKnown && unbroken.Valid {
+		switch {
+		case known == "stored":
+			history.Stored = unbroken
+		case known == "current" && unbroken.Valid:
 			history.Current = unbroken.N
 		}
 		rebuilt := Rebuild(policy, history, at(restart-1))

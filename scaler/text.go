@@ -39,6 +39,11 @@ func (t text) percent(share float64) text {
 	return t.num(math.Round(share*1000) / 10).str(" %")
 }
 
+// learned says that a number was learned, and how sure it is.
+func (t text) learned(e Estimate) text {
+	return t.str(" (learned, confidence ").percent(math.Round(e.Confidence*100) / 100).str(")")
+}
+
 // dur writes a duration in at most two units: 90s, 10m, 6m10s, 2h15m.
 func (t text) dur(d time.Duration) text {
 	seconds := int64(d.Round(time.Second) / time.Second)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/warmpool/warmpool/scaler"
 )
 
 var start = time.Date(2027, 2, 15, 9, 0, 0, 0, time.UTC)
@@ -57,7 +59,11 @@ func TestToleranceCountsPairs(t *testing.T) {
 	stuck, small := 0, 0
 	for status := range 121 {
 		for n := range 121 {
-			if !follows(t, plain(DefaultTolerance), status, n) {
+			held := !follows(t, plain(DefaultTolerance), status, n)
+			if held != scaler.HeldByTolerance(status, n, DefaultTolerance) {
+				t.Errorf("status %d, target %d: the model says held %v, the decision does not", status, n, held)
+			}
+			if held {
 				stuck++
 				if status <= 9 {
 					small++
