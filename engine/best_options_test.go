@@ -53,7 +53,9 @@ expander:
 // gpuRequest has one GPU pod of the workload online and a group in each of its stages.
 func gpuRequest() expander.Request {
 	resources := expander.Resources{MilliCPU: 8000, Memory: 32 << 30, Extended: map[string]int64{"nvidia.com/gpu": 1}}
-	group := func(id string) expander.Group { return expander.Group{ID: id, Capacity: resources, Allocatable: resources} }
+	group := func(id string) expander.Group {
+		return expander.Group{ID: id, Capacity: resources, Allocatable: resources}
+	}
 	return expander.Request{
 		Pods: []expander.Pod{{
 			UID: "u1", Namespace: "ml", Name: "p1", Labels: map[string]string{"tier": "online"},
@@ -255,4 +257,3 @@ func FuzzHistoryFile(f *testing.F) {
 		}
 	})
 }
-

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"pgregory.net/rapid"
 
 	"github.com/warmpool/warmpool/config"
 	"github.com/warmpool/warmpool/decisions"
@@ -54,8 +56,8 @@ func TestTriggersAreSeparate(t *testing.T) {
 		other := mustResolve(t, e, triggerOf("ml2", "chat", "chat-queue"))
 		start := time.Now()
 		for _, step := range []struct {
-			after                            time.Duration
-			queue, audio, other              float64
+			after                           time.Duration
+			queue, audio, other             float64
 			wantQueue, wantAudio, wantOther int
 		}{
 			// Nothing is known of the replicas in ml2, so no demand there is not an answer of zero.
@@ -307,6 +309,31 @@ func TestResolve(t *testing.T) {
 	if e.Changed("ml/none/0/chat") != nil {
 		t.Error("an unknown id has a channel")
 	}
+}
+
+// TestTriggerKeys gives two triggers the same key exactly if they differ in nothing but the connection.
+func TestTriggerKeys(t *testing.T) {
+	trigger := rapid.Custom(func(t *rapid.T) Trigger {
+		text := rapid.SampledFrom([]string{"", "a", "b", "ab", "1:a", "scalerAddress", "enableTLS"})
+		return Trigger{
+			Namespace: rapid.SampledFrom([]string{"ml", "ml2"}).Draw(t, "namespace"), ScaledObject: "o",
+			Metadata: rapid.MapOfN(text, text, 0, 3).Draw(t, "metadata"),
+		}
+	})
+	essence := func(t Trigger) map[string]string {
+		m := maps.Clone(t.Metadata)
+		delete(m, "scalerAddress")
+		delete(m, "enableTLS")
+		delete(m, "unsafeSsl")
+		m["\x00namespace"] = t.Namespace
+		return m
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := trigger.Draw(t, "a"), trigger.Draw(t, "b")
+		if same := maps.Equal(essence(a), essence(b)); (a.key() == b.key()) != same {
+			t.Fatalf("keys %s and %s of %v and %v", a.key(), b.key(), a, b)
+		}
+	})
 }
 
 // TestForgottenTriggers frees the place of a trigger that nobody asks for, and evaluates its service by itself again.

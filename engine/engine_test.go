@@ -143,7 +143,9 @@ func serviceYAML(namespace, name string, more string) string {
   %[4]s`, namespace, name, exprOf(namespace, name), more)
 }
 
-func exprOf(namespace, name string) string { return fmt.Sprintf("of_%s_%s", plain(namespace), plain(name)) }
+func exprOf(namespace, name string) string {
+	return fmt.Sprintf("of_%s_%s", plain(namespace), plain(name))
+}
 
 func plain(s string) string {
 	out := []byte(s)

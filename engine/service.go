@@ -48,7 +48,9 @@ type entry struct {
 	keep time.Duration
 }
 
-func newService(id string, compiled *config.Service) *service { return &service{id: id, compiled: compiled} }
+func newService(id string, compiled *config.Service) *service {
+	return &service{id: id, compiled: compiled}
+}
 
 func (s *service) touch(now time.Time) {
 	// Written once a second at most: all cores share the line of memory.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/warmpool/warmpool/config"
 )
@@ -23,19 +24,25 @@ var connectionKeys = []string{"scalerAddress", "enableTLS", "unsafeSsl"}
 // key identifies a trigger by everything that can make a difference. Only a hash of the metadata is in it, because it
 // may be shown.
 func (t Trigger) key() string {
-	names := make([]string, 0, len(t.Metadata))
+	names := make([]string, 0, 16)
 	for name := range t.Metadata {
 		if !slices.Contains(connectionKeys, name) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
-	text := make([]byte, 0, 256)
+	text := make([]byte, 0, 512)
 	for _, name := range names {
-		text = fmt.Appendf(text, "%d:%s%d:%s", len(name), name, len(t.Metadata[name]), t.Metadata[name])
+		text = appendSized(appendSized(text, name), t.Metadata[name])
 	}
 	hash := sha256.Sum256(text)
 	return t.Namespace + "/" + t.ScaledObject + "/" + hex.EncodeToString(hash[:6])
+}
+
+// appendSized adds the length before the text, so that no two maps give the same bytes.
+func appendSized(to []byte, text string) []byte {
+	to = strconv.AppendInt(to, int64(len(text)), 10)
+	return append(append(to, ':'), text...)
 }
 
 // Resolve returns the id of the trigger's service, from configuration and metadata alone. Its last element, after the
