@@ -129,7 +129,7 @@ func (h History) clone() History {
 	return next
 }
 
-// expire forgets what is too old to matter and cuts what is too much, oldest first.
+// expire forgets what is too old to matter.
 func (h *History) expire(now time.Time) {
 	maps.DeleteFunc(h.Pods, func(_ string, p PodHistory) bool { return now.Sub(p.LastSeen) > podMemory })
 	maps.DeleteFunc(h.Workloads, func(_ string, w WorkloadHistory) bool {
@@ -143,10 +143,9 @@ func (h *History) expire(now time.Time) {
 			delete(h.Groups, id)
 		}
 	}
-	h.bound()
 }
 
-// bound cuts every part to its limit. It needs no time, so that a merge can use it.
+// bound cuts every part to its limit, oldest first. It needs no time, so that a merge can use it.
 func (h *History) bound() {
 	keepNewest(h.Pods, maxPods, func(p PodHistory) time.Time { return p.LastSeen })
 	keepNewest(h.Groups, maxGroups, GroupHistory.newest)
@@ -186,10 +185,21 @@ func keepNewest[V any](entries map[string]V, limit int, at func(V) time.Time) {
 	if len(entries) <= limit {
 		return
 	}
-	names := slices.SortedFunc(maps.Keys(entries), func(a, b string) int {
-		return cmp.Or(at(entries[b]).Compare(at(entries[a])), cmp.Compare(a, b))
+	type dated struct {
+		at   time.Time
+		name string
+	}
+	order := make([]dated, 0, len(entries))
+	for name, entry := range entries {
+		order = append(order, dated{at(entry), name})
+	}
+	slices.SortFunc(order, func(a, b dated) int {
+		if newer := b.at.Compare(a.at); newer != 0 {
+			return newer
+		}
+		return cmp.Compare(a.name, b.name)
 	})
-	for _, name := range names[limit:] {
-		delete(entries, name)
+	for _, old := range order[limit:] {
+		delete(entries, old.name)
 	}
 }

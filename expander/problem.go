@@ -87,10 +87,11 @@ func (p *problem) findShapes() {
 	index := map[string]int{}
 	p.shapeOf = make([]int, len(p.req.Pods))
 	var key []byte
+	keys := p.policy.memoryKeys()
 	for i := range p.req.Pods {
 		pod := &p.req.Pods[i]
 		workload := p.policy.workloadOf(pod)
-		key = appendShapeKey(key[:0], p.policy, pod, workload)
+		key = appendShapeKey(key[:0], keys, pod, workload)
 		n, ok := index[string(key)]
 		if !ok {
 			n = len(shapes)

@@ -38,11 +38,12 @@ func (p *problem) needed(s *shape, chosen *groupFacts) float64 {
 		s.needed = math.Inf(1)
 		for i := range p.groups {
 			g := &p.groups[i]
-			if s.demand == DemandUnknownCount && !g.hasAccelerator {
+			if !s.Requests.fitsInto(g.node) || (s.demand == DemandUnknownCount && !g.hasAccelerator) {
 				continue
 			}
-			if s.Requests.fitsInto(g.node) && s.selects(g.Labels) && toleratesAll(s.Tolerations, g.Taints) {
-				s.needed = min(s.needed, p.neededOn(s, g))
+			// The comparison is cheaper than the rules, and most groups lose it.
+			if cost := p.neededOn(s, g); cost < s.needed && s.selects(g.Labels) && toleratesAll(s.Tolerations, g.Taints) {
+				s.needed = cost
 			}
 		}
 	}

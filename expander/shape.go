@@ -110,14 +110,13 @@ func annotated(pod *Pod, key string) string {
 }
 
 // appendShapeKey writes everything of a pod that a rule can look at.
-func appendShapeKey(key []byte, policy *Policy, pod *Pod, workload int) []byte {
-	keys := policy.memoryKeys()
+func appendShapeKey(key []byte, keys GPUMemoryKeys, pod *Pod, workload int) []byte {
 	key = binary.AppendVarint(key, int64(workload))
 	key = binary.AppendVarint(key, pod.Requests.MilliCPU)
 	key = binary.AppendVarint(key, pod.Requests.Memory)
 	key = binary.AppendVarint(key, int64(pod.Claims))
 	key = appendNumbers(key, pod.Requests.Extended)
-	for _, name := range []string{keys.PodTotal, keys.PodPerGPU, modelKey, sharingKey} {
+	for _, name := range [...]string{keys.PodTotal, keys.PodPerGPU, modelKey, sharingKey} {
 		key = appendText(key, annotated(pod, name))
 	}
 	key = appendText(key, pod.PriorityClass)
@@ -151,10 +150,8 @@ func appendText(key []byte, text string) []byte {
 
 func appendTexts(key []byte, texts map[string]string) []byte {
 	key = binary.AppendUvarint(key, uint64(len(texts)))
-	if len(texts) == 0 {
-		return key
-	}
-	for _, name := range sortedKeys(texts) {
+	var buffer [8]string
+	for _, name := range appendSortedKeys(buffer[:0], texts) {
 		key = appendText(appendText(key, name), texts[name])
 	}
 	return key
@@ -162,13 +159,20 @@ func appendTexts(key []byte, texts map[string]string) []byte {
 
 func appendNumbers(key []byte, numbers map[string]int64) []byte {
 	key = binary.AppendUvarint(key, uint64(len(numbers)))
-	if len(numbers) == 0 {
-		return key
-	}
-	for _, name := range sortedKeys(numbers) {
+	var buffer [8]string
+	for _, name := range appendSortedKeys(buffer[:0], numbers) {
 		key = binary.AppendVarint(appendText(key, name), numbers[name])
 	}
 	return key
+}
+
+// appendSortedKeys needs no memory of its own for the few keys that pods have.
+func appendSortedKeys[V any](keys []string, m map[string]V) []string {
+	for name := range m {
+		keys = append(keys, name)
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
