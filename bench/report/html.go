@@ -1,0 +1,172 @@
+package report
+
+import (
+	_ "embed" // for the page
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/warmpool/warmpool/bench/sim"
+)
+
+//go:embed page.html
+var pageHTML string
+
+var page = template.Must(template.New("page").Parse(pageHTML))
+
+// pageData is what the page shows, for traffic and for placement.
+type pageData struct {
+	Title    string
+	Label    string
+	Verdict  []string
+	Facts    string
+	Head     []string
+	Rows     [][]string
+	Tuned    *pageTable
+	Plots    []template.HTML
+	Legend   []legend
+	Footnote string
+}
+
+type pageTable struct {
+	Head []string
+	Rows [][]string
+}
+
+type legend struct{ Name, Colour string }
+
+// WriteHTML writes one page with everything in it.
+func (t Traffic) WriteHTML(w io.Writer) error {
+	d := pageData{
+		Title: "Replay of " + t.Trace,
+		Facts: fmt.Sprintf("Mean need %g replicas, start-up %.0f s, scored %s to %s UTC, seed %d, %d run(s).", t.MeanNeed, t.StartupSeconds,
+			t.ScoredFrom.Format("2006-01-02 15:04"), t.ScoredTo.Format("2006-01-02 15:04"), t.Seed, t.Seeds),
+		Verdict: t.verdict(),
+		Head:    []string{"policy", "on time", "wait p95", "wait p99", "GPU-hours", "cost $", "changes", "short min"},
+		Footnote: "On time: got a slot within 10 s. GPU-hours: from order to removal, starting replicas included. Short: minutes in which the arrivals " +
+			"kept more slots busy than the ready replicas have. The oracle knows every request in advance and has the same start-up time.",
+	}
+	if t.Synthetic {
+		d.Label = "Synthetic traffic"
+	}
+	for i, p := range t.Policies {
+		d.Rows = append(d.Rows, []string{
+			p.Policy, fmt.Sprintf("%.3f %%", 100*p.SLOAttainment), seconds(p.Wait.P95), seconds(p.Wait.P99), fmt.Sprintf("%.1f", p.GPUHours),
+			fmt.Sprintf("%.0f", p.Cost), fmt.Sprintf("%.0f", p.Changes), fmt.Sprintf("%.0f", p.ShortMinutes),
+		})
+		d.Legend = append(d.Legend, legend{p.Policy, palette[i%len(palette)]})
+	}
+	if len(t.Frontiers) > 0 {
+		d.Tuned = t.tunedTable()
+		d.Plots = append(d.Plots, t.frontierPlot())
+	}
+	for i, p := range t.Policies {
+		if points := t.timelines[p.Policy]; len(points) > 0 {
+			d.Plots = append(d.Plots, replicaPlot(p, points, palette[i%len(palette)], t))
+		}
+	}
+	if err := page.Execute(w, d); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	return nil
+}
+
+// verdict says who wins, and by how much.
+func (t Traffic) verdict() []string {
+	var out []string
+	oracle := t.oracleHours()
+	for i, target := range Targets {
+		if len(t.Frontiers) == 0 {
+			break
+		}
+		var reached []Frontier
+		for _, f := range t.Frontiers {
+			if f.AtLateness[i] != nil && f.Policy != "oracle" {
+				reached = append(reached, f)
+			}
+		}
+		if len(reached) == 0 {
+			out = append(out, fmt.Sprintf("With %g %% late requests: no policy gets there.", 100*target))
+			continue
+		}
+		slices.SortStableFunc(reached, func(a, b Frontier) int { return int(math.Copysign(1, *a.AtLateness[i]-*b.AtLateness[i])) })
+		best := reached[0]
+		text := fmt.Sprintf("With %g %% late requests, each policy tuned: %s is cheapest with %.0f GPU-hours", 100*target, best.Policy, *best.AtLateness[i])
+		if oracle > 0 {
+			text += fmt.Sprintf(" (%.2f × oracle)", *best.AtLateness[i]/oracle)
+		}
+		if len(reached) > 1 {
+			text += fmt.Sprintf("; %s follows with %.1f %% more", reached[1].Policy, 100*(*reached[1].AtLateness[i] / *best.AtLateness[i] - 1))
+		}
+		out = append(out, text+".")
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, p := range t.Policies {
+		if p.Policy == "warmpool" && oracle > 0 {
+			out = append(out, fmt.Sprintf("warmpool serves %.2f %% of the requests on time with %.2f × the GPU-hours of the oracle.", 100*p.SLOAttainment, p.GPUHours/oracle))
+		}
+	}
+	return out
+}
+
+func (t Traffic) tunedTable() *pageTable {
+	p := &pageTable{Head: []string{"policy"}}
+	for _, target := range Targets {
+		p.Head = append(p.Head, fmt.Sprintf("GPU-hours at %g %% late", 100*target))
+	}
+	for _, f := range t.Frontiers {
+		row := []string{f.Policy}
+		for _, h := range f.AtLateness {
+			if h == nil {
+				row = append(row, "never")
+			} else {
+				row = append(row, fmt.Sprintf("%.1f", *h))
+			}
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	return p
+}
+
+// lateFloor is the lowest share of late requests on the logarithmic axis of the frontier plot.
+const lateFloor = 1e-5
+
+func (t Traffic) frontierPlot() template.HTML {
+	p := plot{title: "GPU-hours against late requests, every setting of every policy (left: better)", width: 920, height: 360}
+	for i, f := range t.Frontiers {
+		l := line{name: f.Policy, colour: palette[i%len(palette)], dots: true}
+		for _, q := range f.Points {
+			l.x = append(l.x, math.Log10(max(q.Late, lateFloor)))
+			l.y = append(l.y, q.GPUHours)
+		}
+		p.lines = append(p.lines, l)
+	}
+	for e, label := range map[float64]string{-5: "≤ 0.001 %", -4: "0.01 %", -3: "0.1 %", -2: "1 %", -1: "10 %", 0: "100 %"} {
+		p.xTicks = append(p.xTicks, tick{e, label})
+	}
+	slices.SortFunc(p.xTicks, func(a, b tick) int { return int(a.at - b.at) })
+	if hours := t.oracleHours(); hours > 0 {
+		p.yMax = 4 * hours
+	}
+	return p.svg()
+}
+
+func replicaPlot(r PolicyResult, points []sim.Point, colour string, t Traffic) template.HTML {
+	p := plot{
+		title: fmt.Sprintf("%s: ready replicas, and the need (grey)", r.Policy), width: 920, height: 190,
+		xTicks: timeTicks(t.ScoredFrom, t.ScoredTo), yMax: 3.2 * t.MeanNeed,
+	}
+	need := line{name: "need", colour: "#888888", fill: true}
+	ready := line{name: r.Policy, colour: colour, step: true}
+	for _, q := range points {
+		x := q.At.Sub(t.ScoredFrom).Hours()
+		need.x, need.y = append(need.x, x), append(need.y, q.Need)
+		ready.x, ready.y = append(ready.x, x), append(ready.y, float64(q.Ready))
+	}
+	p.lines = []line{need, ready}
+	return p.svg()
+}
