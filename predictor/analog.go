@@ -36,25 +36,33 @@ func (l *likeness) measure(h *history, c *clock) {
 		if math.IsNaN(l.past[d]) {
 			continue
 		}
-		e := distance(h, origin, today[:], l.past[d], mean)
+		e := likenessOf(h, origin, today[:], l.past[d], mean)
 		l.near[d] = [2]float64{math.Exp(-e / analogStyles[0].tau), math.Exp(-e / analogStyles[1].tau)}
 	}
 }
 
-// distance is the root mean square log ratio between today's half hours and
-// those that lead up to origin; 0 if no pair exists.
-func distance(h *history, origin int64, today []float64, newest, mean float64) float64 {
+// likenessOf compares today's half hours with those that lead up to origin, of
+// which the newest is known.
+func likenessOf(h *history, origin int64, today []float64, newest, mean float64) float64 {
+	var past [likenessWindows]float64
+	past[0] = newest
+	for b := 1; b < likenessWindows; b++ {
+		past[b] = h.level(origin - int64(b)*h.window)
+	}
+	return rootMeanLogRatio(today, past[:], mean)
+}
+
+// rootMeanLogRatio is the root mean square of ln((a + 0.1 mean)/(b + 0.1 mean))
+// over the pairs that are known; 0 if there is none.
+func rootMeanLogRatio(as, bs []float64, mean float64) float64 {
 	sum, n := 0.0, 0
-	past := newest
-	for b, now := range today {
-		if b > 0 {
-			past = h.level(origin - int64(b)*h.window)
-		}
-		if math.IsNaN(now) || math.IsNaN(past) {
+	for i, a := range as {
+		b := bs[i]
+		if math.IsNaN(a) || math.IsNaN(b) {
 			continue
 		}
 		if mean > 0 {
-			r := math.Log((now + 0.1*mean) / (past + 0.1*mean))
+			r := math.Log((a + 0.1*mean) / (b + 0.1*mean))
 			sum += r * r
 		}
 		n++
@@ -66,15 +74,21 @@ func distance(h *history, origin int64, today []float64, newest, mean float64) f
 }
 
 // analogValue scales what a past day had at the target's clock time by the
-// ratio of today's level to that day's, within a factor of 5.
+// ratio of today's level to that day's, to the power of theta.
 func analogValue(v, past, today, mean, theta float64) float64 {
 	r := levelRatio(v, past, today, mean)
-	if theta == 1 {
-		return v * r
-	}
-	return v * math.Pow(r, theta)
+	return v * power(r, math.Log(r), theta)
 }
 
+// power is r to theta where the logarithm of r is at hand.
+func power(r, ln, theta float64) float64 {
+	if theta == 1 {
+		return r
+	}
+	return math.Exp(theta * ln)
+}
+
+// levelRatio lies between 0.2 and 5; a today that is missing corrects nothing.
 func levelRatio(v, past, today, mean float64) float64 {
 	k := 0.05*v + 0.02*mean
 	if math.IsNaN(today) || past+k <= 0 {
@@ -110,12 +124,8 @@ func (l *likeness) analogs(h *history, c *clock, priors *[analogDays]float64, ta
 		ln := math.Log(r)
 		near := [3]float64{l.near[d][0], l.near[d][1], l.near[d][0]}
 		for i, style := range analogStyles {
-			a := v * r
-			if style.theta != 1 {
-				a = v * math.Exp(style.theta*ln)
-			}
 			w := priors[d] * near[i]
-			sum[i] += w * a
+			sum[i] += w * v * power(r, ln, style.theta)
 			weight[i] += w
 		}
 		if out != nil {

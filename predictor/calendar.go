@@ -51,11 +51,11 @@ func Instants(loc *time.Location, year int, month time.Month, day, hour, minute 
 	return out
 }
 
-// ShiftDays moves an instant by whole days on the local clock: 09:30 stays
-// 09:30 across a clock change.
-func ShiftDays(loc *time.Location, at time.Time, days int) time.Time {
+// DaysBefore goes back whole days on the local clock: 09:30 stays 09:30 across
+// a clock change.
+func DaysBefore(loc *time.Location, at time.Time, days int) time.Time {
 	c := newClock(Calendar{Location: loc}, 1)
-	return time.Unix(c.shift(at.Unix(), -days), 0).UTC()
+	return time.Unix(c.shift(at.Unix(), days), 0).UTC()
 }
 
 // clock answers local-time questions about slots; one belongs to one service

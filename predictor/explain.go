@@ -101,7 +101,7 @@ func shares(o *Outlook) string {
 func dayNames(b *SlotPlan, loc *time.Location) string {
 	var out []string
 	for _, d := range b.Days {
-		at := ShiftDays(loc, b.Start, d.DaysAgo)
+		at := DaysBefore(loc, b.Start, d.DaysAgo)
 		out = append(out, at.In(loc).Format("Mon 2"))
 	}
 	return strings.Join(out, ", ")

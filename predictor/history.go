@@ -3,8 +3,8 @@ package predictor
 import "math"
 
 const (
-	historyDays = 35 // kept
-	analogDays  = 28 // read
+	historyDays = learnDays + 7 // kept: enough to derive the state of a week ago again
+	analogDays  = 28            // read
 )
 
 // missing marks a slot without a valid value. It is never zero.

@@ -1,6 +1,7 @@
 package predictor
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -75,7 +76,8 @@ func (s *Service) Plan(r Request) Plan {
 
 func (s *Service) fillSlots(p *Plan) {
 	age := max(0, p.At.Sub(s.endOf(s.history.newest)))
-	last := s.reaching(1 + int((age+p.Lead)/s.settings.Step))
+	last := s.reaching(HorizonOf(p.Lead, s.settings.Step) + int(age/s.settings.Step))
+	p.Slots = make([]SlotPlan, 0, len(s.horizons))
 	first := int(age/s.settings.Step) + 1 // slots that are over need no order
 	for i := range s.horizons {
 		z := &s.horizons[i]
@@ -117,7 +119,7 @@ func (st *steering) recent(newest, hold, first int64) int32 {
 const shownAnalogs = 3
 
 func (s *Service) heaviest(o Outlook) []Analog {
-	var days []Analog
+	days := make([]Analog, 0, analogDays)
 	s.experts(o.Slot, o.Horizon, &days)
 	total := 0.0
 	for _, d := range days {
@@ -126,14 +128,8 @@ func (s *Service) heaviest(o Outlook) []Analog {
 	for i := range days {
 		days[i].Weight /= total
 	}
-	slices.SortStableFunc(days, func(a, b Analog) int {
-		switch {
-		case a.Weight > b.Weight:
-			return -1
-		case a.Weight < b.Weight:
-			return 1
-		}
-		return a.DaysAgo - b.DaysAgo
+	slices.SortFunc(days, func(a, b Analog) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), a.DaysAgo-b.DaysAgo)
 	})
 	return days[:min(len(days), shownAnalogs)]
 }

@@ -94,10 +94,10 @@ func (s *Service) Observe(slotStart time.Time, rate float64, ok bool) {
 		s.fill(slot, rate)
 		return
 	case slot-h.newest > int64(len(h.values)):
-		s.forget(slot)
+		s.forget()
 	}
-	for h.filled && h.newest < slot-1 {
-		s.advance(h.newest+1, missing)
+	for s.history.filled && s.history.newest < slot-1 {
+		s.advance(s.history.newest+1, missing)
 	}
 	s.advance(slot, rate)
 }
@@ -112,7 +112,7 @@ func (s *Service) fill(slot int64, rate float64) {
 }
 
 // forget starts anew after a hole longer than the history.
-func (s *Service) forget(int64) {
+func (s *Service) forget() {
 	fresh, err := New(s.settings)
 	if err != nil {
 		return // the settings were valid before
@@ -123,6 +123,9 @@ func (s *Service) forget(int64) {
 
 // advance learns one slot and issues the forecasts that start from it.
 func (s *Service) advance(slot int64, y float64) {
+	if s.anchored(slot) {
+		s.anchor(slot)
+	}
 	h := &s.history
 	h.push(slot, y)
 	y = h.at(slot) // as it is stored, so that a replay of the ring agrees

@@ -28,6 +28,10 @@ type Settings struct {
 	Price float64
 	// Hold keeps an order for this long; 10 minutes by default.
 	Hold time.Duration
+	// Anchor is when in the week, counted from Thursday 00:00 UTC, the state is
+	// derived anew from the kept rates. It takes a fraction of a second: spread
+	// services over the week.
+	Anchor time.Duration
 	// Mode is what the operator configured; Shadow by default.
 	Mode Mode
 	// KeepOutliers turns the outlier mask off.
