@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"strings"
 	"sync"
@@ -29,9 +30,7 @@ var builtInTypes = sync.OnceValue(func() map[string]expander.InstanceType {
 // catalogue reads the files over the built-in facts.
 func (c *compiler) catalogue() map[string]expander.InstanceType {
 	types := make(map[string]expander.InstanceType, len(builtInTypes()))
-	for name, t := range builtInTypes() {
-		types[name] = t
-	}
+	maps.Copy(types, builtInTypes())
 	files := c.source.Catalogue.Files
 	c.checkNames("catalogue.files", files, "file name")
 	for i, file := range files {

@@ -11,8 +11,10 @@ import (
 
 func (b *serviceBuilder) forecast() ForecastSettings {
 	f := b.entry.Forecast
-	settings := ForecastSettings{Mode: f.Mode, MaxShort: float64(f.MaxShort), Location: b.timeZone(), ProfileFrom: f.ProfileFrom,
-		MaxPrewarm: float64(f.MaxPrewarm), Holidays: b.holidays(), Rate: b.arrivals()}
+	settings := ForecastSettings{
+		Mode: f.Mode, MaxShort: float64(f.MaxShort), Location: b.timeZone(), ProfileFrom: f.ProfileFrom,
+		MaxPrewarm: float64(f.MaxPrewarm), Holidays: b.holidays(), Rate: b.arrivals(),
+	}
 	switch c := f.Cost; {
 	case c.ReplicaHour > 0 && c.ShortStep > 0:
 		settings.Cost = &ForecastCost{ReplicaHour: c.ReplicaHour, ShortStep: c.ShortStep}
@@ -79,7 +81,7 @@ func (b *serviceBuilder) arrivals() *Query {
 	if p.arrivals == nil || (s.Forecast.Rate == "gateway" && !p.atGateway) {
 		return nil
 	}
-	q := newQueryBuilder(b.file.Prometheus.Labels, s).query(*p.arrivals)
+	q := b.queryBuilder().query(*p.arrivals)
 	return &q
 }
 

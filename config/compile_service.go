@@ -13,16 +13,17 @@ import (
 func (c *compiler) compileServices(compiled *Config) {
 	f := c.source
 	overrides := c.overrides()
-	seen := map[string]int{}
+	seen, shared := map[string]int{}, map[string]string{}
 	for i := range f.Services {
 		s := &f.Services[i]
 		path := at("services", i)
 		c.uniqueService(seen, s, i)
-		b := &serviceBuilder{report: c.report, file: f, entry: s, path: path}
+		b := &serviceBuilder{report: c.report, file: f, entry: s, path: path, shared: shared}
 		compiled.Services = append(compiled.Services, b.build(overrides))
 		c.checkProfile(path, s)
 	}
 	c.checkOverrideNames(seen)
+	compiled.byName = seen
 }
 
 func (c *compiler) uniqueService(seen map[string]int, s *serviceFile, i int) {
@@ -70,6 +71,14 @@ type serviceBuilder struct {
 	file  *file
 	entry *serviceFile
 	path  string
+	// shared is where expressions are kept that services share.
+	shared map[string]string
+}
+
+func (b *serviceBuilder) queryBuilder() *queryBuilder {
+	q := newQueryBuilder(b.file.Prometheus.Labels, b.entry)
+	q.shared = b.shared
+	return q
 }
 
 // keyPath is where a key of the service is reported: under its entry in the file, by its flat key in metadata.
@@ -116,8 +125,10 @@ func (b *serviceBuilder) build(overrides map[string][]scaler.Override) Service {
 }
 
 func utilizationRule(g gpuUtilizationFile) scaler.UtilizationRule {
-	return scaler.UtilizationRule{ScaleUp: g.ScaleUp, ScaleDown: g.ScaleDown, Samples: g.Samples,
-		MaxUpCount: g.MaxUp.Count, MaxUpPercent: g.MaxUp.Percent, MaxUpPeriod: time.Duration(g.MaxUp.Period)}
+	return scaler.UtilizationRule{
+		ScaleUp: g.ScaleUp, ScaleDown: g.ScaleDown, Samples: g.Samples,
+		MaxUpCount: g.MaxUp.Count, MaxUpPercent: g.MaxUp.Percent, MaxUpPeriod: time.Duration(g.MaxUp.Period),
+	}
 }
 
 func (b *serviceBuilder) checkReplicas() {
@@ -163,8 +174,7 @@ func (b *serviceBuilder) demandAtZero() bool {
 func (b *serviceBuilder) queries() ([]Query, []scaler.Source) {
 	s := b.entry
 	b.checkSelector()
-	builder := newQueryBuilder(b.file.Prometheus.Labels, s)
-	found := builder.presetQueries(presets[s.Preset])
+	found := b.queryBuilder().presetQueries(presets[s.Preset])
 	var queries []Query
 	var sources []scaler.Source
 	voting := false

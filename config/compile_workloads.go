@@ -16,8 +16,10 @@ func (c *compiler) workloads(entries []workloadFile) []expander.Workload {
 		c.uniqueName(seen, "expander.workloads", w.Name, i)
 		workload := expander.Workload{
 			Name: w.Name,
-			Match: expander.WorkloadMatch{PodLabels: w.Match.PodLabels, Namespaces: w.Match.Namespaces,
-				PriorityClasses: w.Match.PriorityClasses, Tolerates: taintsOf(w.Match.Tolerates)},
+			Match: expander.WorkloadMatch{
+				PodLabels: w.Match.PodLabels, Namespaces: w.Match.Namespaces,
+				PriorityClasses: w.Match.PriorityClasses, Tolerates: taintsOf(w.Match.Tolerates),
+			},
 			Stages:           c.stages(path+".stages", w.Stages),
 			Rank:             c.rank(path+".rank", w.Rank),
 			OnDemandBase:     expander.Base(w.OnDemandBase),
@@ -55,8 +57,10 @@ func (c *compiler) stages(path string, stages []stageFile) []expander.Stage {
 			}
 			c.checkPoolName(at(stagePath+".pools", j), name)
 		}
-		stage := expander.Stage{Pools: s.Pools, Labels: s.Labels, Any: s.Any,
-			Escalate: expander.Escalation{Attempts: s.Escalate.Attempts, FirstSeen: time.Duration(s.Escalate.FirstSeen)}}
+		stage := expander.Stage{
+			Pools: s.Pools, Labels: s.Labels, Any: s.Any,
+			Escalate: expander.Escalation{Attempts: s.Escalate.Attempts, FirstSeen: time.Duration(s.Escalate.FirstSeen)},
+		}
 		for _, word := range s.CapacityType {
 			stage.CapacityTypes = append(stage.CapacityTypes, capacityTypeOf(word))
 		}

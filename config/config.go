@@ -35,6 +35,8 @@ type Config struct {
 	Decisions Decisions
 
 	source *file
+	// byName finds an entry of source.Services by NAMESPACE/NAME.
+	byName map[string]int
 }
 
 // Prometheus is how the metric store is reached.

@@ -170,14 +170,18 @@ func (d *decoder) eachKey(n *yaml.Node, path string, visit func(key string, valu
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
-			d.problems = append(d.problems, Problem{Path: path, Line: key.Line,
-				Message: "a key must be a plain word; merge keys (<<) and complex keys are not supported, repeat the values"})
+			d.problems = append(d.problems, Problem{
+				Path: path, Line: key.Line,
+				Message: "a key must be a plain word; merge keys (<<) and complex keys are not supported, repeat the values",
+			})
 			continue
 		}
 		keyPath := join(path, key.Value)
 		if line, ok := first[key.Value]; ok {
-			d.problems = append(d.problems, Problem{Path: keyPath, Line: key.Line,
-				Message: fmt.Sprintf("is given twice, first in line %d; remove one", line)})
+			d.problems = append(d.problems, Problem{
+				Path: keyPath, Line: key.Line,
+				Message: fmt.Sprintf("is given twice, first in line %d; remove one", line),
+			})
 			continue
 		}
 		first[key.Value] = key.Line

@@ -40,8 +40,7 @@ func TestErrorReports(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			_, err := Load(file)
-			var found *Errors
-			if !errors.As(err, &found) {
+			if _, ok := errors.AsType[*Errors](err); !ok {
 				t.Fatalf("got %v, want problems", err)
 			}
 			golden(t, strings.TrimSuffix(file, ".yaml")+".txt", err.Error()+"\n")

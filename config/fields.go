@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,8 +48,10 @@ func orderedFields(t reflect.Type) []field {
 		if !ok {
 			continue
 		}
-		f := field{index: i, key: key, doc: sf.Tag.Get("doc"), min: sf.Tag.Get("min"), max: sf.Tag.Get("max"),
-			required: sf.Tag.Get("required") != "", meta: sf.Tag.Get("meta"), typ: sf.Type}
+		f := field{
+			index: i, key: key, doc: sf.Tag.Get("doc"), min: sf.Tag.Get("min"), max: sf.Tag.Get("max"),
+			required: sf.Tag.Get("required") != "", meta: sf.Tag.Get("meta"), typ: sf.Type,
+		}
 		f.def, f.hasDefault = sf.Tag.Lookup("default")
 		if enum, ok := sf.Tag.Lookup("enum"); ok {
 			f.enum = strings.Split(enum, "|")
@@ -128,10 +131,8 @@ func (d *decoder) checkTags(v reflect.Value, f field, path string) {
 }
 
 func (d *decoder) checkEnum(value string, enum []string, path string) {
-	for _, allowed := range enum {
-		if value == allowed {
-			return
-		}
+	if slices.Contains(enum, value) {
+		return
 	}
 	hint := ""
 	if !d.secret && len(enum) > 1 {
@@ -164,7 +165,7 @@ func limit(text string, t reflect.Type) float64 {
 	if v.Kind() == reflect.Pointer {
 		v = reflect.New(t.Elem()).Elem()
 	}
-	if value, ok := v.Addr().Interface().(textValue); ok {
+	if value, ok := reflect.TypeAssert[textValue](v.Addr()); ok {
 		if err := value.parseText(text); err != nil {
 			panic("config: limit " + text + ": " + err.Error())
 		}

@@ -17,8 +17,10 @@ func TestFullExpander(t *testing.T) {
 	if p.Mode != expander.Observe || p.CPUPods != expander.CPUPodsAvoid || p.WhenAllRejected != expander.VetoAll || !p.VetoSupported || p.MaxUnservedLoops != 3 || p.Frozen {
 		t.Errorf("general settings: %+v", p)
 	}
-	general := expander.FailureMemory{SingleGPU: time.Hour, MultiGPU: 3 * time.Hour, Factor: 2, Max: 6 * time.Hour,
-		StickFor: 2 * time.Minute, Quota: 2 * time.Hour, Suspected: 10 * time.Minute}
+	general := expander.FailureMemory{
+		SingleGPU: time.Hour, MultiGPU: 3 * time.Hour, Factor: 2, Max: 6 * time.Hour,
+		StickFor: 2 * time.Minute, Quota: 2 * time.Hour, Suspected: 10 * time.Minute,
+	}
 	if diff := cmp.Diff(general, p.Failures); diff != "" {
 		t.Errorf("failure memory:\n%s", diff)
 	}
@@ -31,9 +33,11 @@ func TestFullExpander(t *testing.T) {
 	workloads := []expander.Workload{
 		{
 			Name: "inference", Match: expander.WorkloadMatch{PodLabels: map[string]string{"workload-tier": "online"}},
-			Stages: []expander.Stage{{Pools: []string{"inference"}},
+			Stages: []expander.Stage{
+				{Pools: []string{"inference"}},
 				{Pools: []string{"elastic-spot"}, Escalate: expander.Escalation{Attempts: 1, FirstSeen: time.Minute}},
-				{Pools: []string{"elastic-on-demand"}}},
+				{Pools: []string{"elastic-on-demand"}},
+			},
 			Failures: &short, Sharing: expander.SharingExclusive,
 		},
 		{
@@ -59,7 +63,8 @@ func TestFullServices(t *testing.T) {
 	want := scaler.Policy{
 		Namespace: "ai-prod", Name: "llm-7b", Min: 2, Max: 64, Concurrency: 16, MaxUtilization: 0.85, DrainTime: time.Minute,
 		Sources: []scaler.Source{
-			{Signal: scaler.Waiting, OnlyWhenReady: true}, {Signal: scaler.Running, OnlyWhenReady: true},
+			{Signal: scaler.Waiting, OnlyWhenReady: true},
+			{Signal: scaler.Running, OnlyWhenReady: true},
 			{Signal: scaler.Latency, OnlyWhenReady: true, Optional: true},
 			// The file writes the thresholds down, so that their source counts.
 			{Signal: scaler.Utilization, OnlyWhenReady: true},

@@ -37,8 +37,8 @@ func canonical(w io.Writer, v reflect.Value) {
 		}
 		canonical(w, v.Elem())
 	case reflect.Struct:
-		for i := range v.NumField() {
-			canonical(w, v.Field(i))
+		for _, field := range v.Fields() {
+			canonical(w, field)
 		}
 	case reflect.Slice:
 		fmt.Fprintf(w, "[%d;", v.Len())

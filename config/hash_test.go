@@ -61,9 +61,17 @@ expander: {workloads: [{name: a, stages: [{pools: [p]}]}]}
 services: [{name: s, namespace: n, preset: vllm, replicas: {max: 4}}]
 `
 	changes := [][2]string{
-		{"a: b}", "a: c}"}, {"http://p", "http://q"}, {"name: a", "name: aa"}, {"pools: [p]", "any: true"}, {"name: s", "name: t"}, {"max: 4", "max: 5"},
-		{"preset: vllm", "preset: tgi"}, {"services:", "freeze: {scaler: true}\nservices:"}, {"services:", "metadata: {allowQueries: [x]}\nservices:"},
-		{"services:", "unknownCapacityTypeIs: spot\nservices:"}, {"services:", "decisions: {ring: 9}\nservices:"},
+		{"a: b}", "a: c}"},
+		{"http://p", "http://q"},
+		{"name: a", "name: aa"},
+		{"pools: [p]", "any: true"},
+		{"name: s", "name: t"},
+		{"max: 4", "max: 5"},
+		{"preset: vllm", "preset: tgi"},
+		{"services:", "freeze: {scaler: true}\nservices:"},
+		{"services:", "metadata: {allowQueries: [x]}\nservices:"},
+		{"services:", "unknownCapacityTypeIs: spot\nservices:"},
+		{"services:", "decisions: {ring: 9}\nservices:"},
 	}
 	seen := map[string]string{mustParse(t, base).Hash: "the base"}
 	for _, change := range changes {

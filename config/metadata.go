@@ -102,7 +102,7 @@ func safeKey(key string) string {
 // entry gives the service to build on: a copy of the entry in the file, or the defaults.
 func (t *trigger) entry() *serviceFile {
 	named := t.value("service")
-	if s := t.config.source.service(t.namespace, named); s != nil {
+	if s := t.config.entry(t.namespace, named); s != nil {
 		entry := *s
 		entry.Namespace, entry.Selector = t.namespace, maps.Clone(s.Selector)
 		t.inFile = true
@@ -224,14 +224,13 @@ func parseSelector(text string) (map[string]string, error) {
 	return selector, nil
 }
 
-// service finds an entry for a namespace: one of its own, or one that is there for every namespace.
-func (f *file) service(namespace, name string) *serviceFile {
-	for _, of := range []string{namespace, ""} {
-		for i := range f.Services {
-			if s := &f.Services[i]; s.Name == name && s.Namespace == of {
-				return s
-			}
-		}
+// entry finds a service of the file for a namespace: one of its own, or one that is there for every namespace.
+func (c *Config) entry(namespace, name string) *serviceFile {
+	if i, ok := c.byName[serviceKey(namespace, name)]; ok {
+		return &c.source.Services[i]
+	}
+	if i, ok := c.byName[serviceKey("", name)]; ok {
+		return &c.source.Services[i]
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -31,9 +32,7 @@ func TestTriggerMetadata(t *testing.T) {
 	base := map[string]string{"scalerAddress": address, "service": "llama"}
 	with := func(kv ...string) map[string]string {
 		m := map[string]string{}
-		for k, v := range base {
-			m[k] = v
-		}
+		maps.Copy(m, base)
 		for i := 0; i < len(kv); i += 2 {
 			m[kv[i]] = kv[i+1]
 		}

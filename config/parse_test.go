@@ -71,12 +71,15 @@ expander:
 	priority := int32(-5)
 	want := expander.Workload{
 		Name: "tiers",
-		Match: expander.WorkloadMatch{Namespaces: []string{"x"}, PriorityClasses: []string{"high"},
-			Tolerates: []expander.Taint{{Key: "k"}, {Key: "l", Value: "v", Effect: "NoExecute"}}},
+		Match: expander.WorkloadMatch{
+			Namespaces: []string{"x"}, PriorityClasses: []string{"high"},
+			Tolerates: []expander.Taint{{Key: "k"}, {Key: "l", Value: "v", Effect: "NoExecute"}},
+		},
 		Stages: []expander.Stage{
 			{CapacityTypes: []expander.CapacityType{expander.Spot}, Escalate: expander.Escalation{Attempts: 2}},
 			{CapacityTypes: []expander.CapacityType{expander.Reserved, expander.OnDemand}},
-			{Labels: map[string]string{"zone": "z1"}}, {Any: true},
+			{Labels: map[string]string{"zone": "z1"}},
+			{Any: true},
 		},
 		Rank:         []expander.Criterion{{Name: expander.Price}},
 		Failures:     p.Workloads[0].Failures,
@@ -105,7 +108,7 @@ expander:
 
 // TestAliasesAreBounded follows nine levels of nine aliases, which would be 387 million values.
 func TestAliasesAreBounded(t *testing.T) {
-	text := head + "pools:\n  - match: {nodeGroups: &a0 [x, x, x, x, x, x, x, x, x]}\n"
+	text := head + "pools:\n  - match: {nodeGroups: &a0 [a, b, c, d, e, f, g, h, i]}\n"
 	for i := 1; i < 9; i++ {
 		text += "  - &a" + string(rune('0'+i)) + " [" + strings.TrimSuffix(strings.Repeat("*a"+string(rune('0'+i-1))+", ", 9), ", ") + "]\n"
 	}

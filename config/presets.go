@@ -115,9 +115,11 @@ var presets = map[string]preset{
 		signals: []presetSignal{
 			gauge(scaler.Waiting, "sum $by (nv_inference_pending_request_count{$m})", "nv_inference_pending_request_count"),
 			*finishedPlusGrowth("sum $by ($x)", "nv_inference_request_success", "nv_inference_pending_request_count", ""),
-			optional(presetSignal{signal: scaler.Latency, scale: 1e-6, whenReady: true, newest: "nv_inference_request_success",
+			optional(presetSignal{
+				signal: scaler.Latency, scale: 1e-6, whenReady: true, newest: "nv_inference_request_success",
 				expr: "(sum $by (rate(nv_inference_request_duration_us{$m}[" + latencyWindow + "])) - sum $by (rate(nv_inference_queue_duration_us{$m}[" + latencyWindow +
-					"]))) / sum $by (rate(nv_inference_request_success{$m}[" + latencyWindow + "]))"}),
+					"]))) / sum $by (rate(nv_inference_request_success{$m}[" + latencyWindow + "]))",
+			}),
 		},
 		arrivals: finishedPlusGrowth("sum $by ($x)", "nv_inference_request_success", "nv_inference_pending_request_count", ""),
 	},
@@ -142,8 +144,10 @@ var presets = map[string]preset{
 	"epp": {
 		modelLabel: "name",
 		signals: []presetSignal{
-			{signal: scaler.Waiting, expr: `avg $by ({__name__=~"inference_pool_average_queue_size|llm_d_epp_average_queue_size",$m})`,
-				newest: `{__name__=~"inference_pool_average_queue_size|llm_d_epp_average_queue_size"}`, perReadyPod: true},
+			{
+				signal: scaler.Waiting, expr: `avg $by ({__name__=~"inference_pool_average_queue_size|llm_d_epp_average_queue_size",$m})`,
+				newest: `{__name__=~"inference_pool_average_queue_size|llm_d_epp_average_queue_size"}`, perReadyPod: true,
+			},
 			{signal: scaler.Running, expr: "avg $by (inference_pool_average_running_requests{$m})", newest: "inference_pool_average_running_requests", perReadyPod: true},
 			optional(presetSignal{signal: scaler.KVCache, expr: "avg $by (inference_pool_average_kv_cache_utilization{$m})", newest: "inference_pool_average_kv_cache_utilization"}),
 		},

@@ -175,8 +175,10 @@ func TestPresetsOnPrometheus(t *testing.T) {
 	// At minute 20, one sample a minute.
 	const now = 20 * 60
 	want := map[string]map[scaler.Signal]float64{
-		"vllm": {scaler.Waiting: 3 + 4 + 40, scaler.Running: 17, scaler.KVCache: 0.6, scaler.Utilization: (80 + 40) / 2.0,
-			"history": 30.0/60 + 2.0/60}, // finished, and the queue of pod b that grows by 2 a minute
+		"vllm": {
+			scaler.Waiting: 3 + 4 + 40, scaler.Running: 17, scaler.KVCache: 0.6, scaler.Utilization: (80 + 40) / 2.0,
+			"history": 30.0/60 + 2.0/60,
+		}, // finished, and the queue of pod b that grows by 2 a minute
 		"sglang":     {scaler.Waiting: 7},
 		"tgi":        {scaler.Latency: 2},
 		"triton":     {scaler.Waiting: 120, scaler.Rate: 60.0/60 + 6.0/60, scaler.Latency: 1e6, scaler.Utilization: 0.6},

@@ -83,8 +83,10 @@ func TestForceNamespaceQuotes(t *testing.T) {
 }
 
 func FuzzForceNamespace(f *testing.F) {
-	for _, query := range []string{"up", `sum by (a) (rate({__name__=~"x"}[5m:1m] @ end() offset -3m)) > bool on(b) group_left(c) y`, `a{b!~"c\"d"} or {namespace="ml"}`,
-		`WITH (x = {namespace="bank"}) sum(x)`, "{`a`=`b`}", `{"a.b", c='d'}`, `label_replace(up, "namespace", "ml", "", "")`} {
+	for _, query := range []string{
+		"up", `sum by (a) (rate({__name__=~"x"}[5m:1m] @ end() offset -3m)) > bool on(b) group_left(c) y`, `a{b!~"c\"d"} or {namespace="ml"}`,
+		`WITH (x = {namespace="bank"}) sum(x)`, "{`a`=`b`}", `{"a.b", c='d'}`, `label_replace(up, "namespace", "ml", "", "")`,
+	} {
 		f.Add(query)
 	}
 	f.Fuzz(func(t *testing.T, query string) {

@@ -25,6 +25,8 @@ type queryBuilder struct {
 	selector  map[string]string
 	// names are the labels that the shared expressions are grouped by: the namespace and the selector's, sorted.
 	names []string
+	// shared holds the expressions that do not depend on the service, by template and names; nil renders them afresh.
+	shared map[string]string
 }
 
 func newQueryBuilder(labels labelsFile, s *serviceFile) *queryBuilder {
@@ -61,7 +63,27 @@ func scaleOf(scale float64) float64 {
 // one series for each name first; only the endpoint picker has one, and no release exports both.
 func ageTemplate(newest string) string { return "max $by (timestamp(" + newest + "))" }
 
+// common gives an expression that services share, and the same string to all of them.
+func (b *queryBuilder) common(key string, render func() string) string {
+	key += "\x00" + strings.Join(b.names, "\x00")
+	if expr, ok := b.shared[key]; ok {
+		return expr
+	}
+	expr := render()
+	if b.shared != nil {
+		b.shared[key] = expr
+	}
+	return expr
+}
+
 func (b *queryBuilder) render(template string, alone bool) string {
+	if !alone {
+		return b.common(template, func() string { return b.fill(template, false) })
+	}
+	return b.fill(template, true)
+}
+
+func (b *queryBuilder) fill(template string, alone bool) string {
 	by, perPod, matchers := " by ("+strings.Join(b.names, ", ")+") ", " by ("+strings.Join(append(slices.Clone(b.names), b.labels.Pod, "instance"), ", ")+") ", ""
 	if alone {
 		by, perPod, matchers = "", " by ("+b.labels.Pod+", instance) ", b.matchers()
@@ -86,8 +108,11 @@ func (b *queryBuilder) matchers() string {
 // loads its model shows idle GPUs.
 func (b *queryBuilder) utilization(p preset) Query {
 	return Query{
-		Signal: scaler.Utilization, Expr: b.joined(p, "avg", "%s", false), Alone: b.joined(p, "avg", "%s", true),
-		AgeExpr: b.joined(p, "max", "timestamp(%s)", false), By: b.names, Match: b.match(), Scale: p.gpuUnit,
+		Signal:  scaler.Utilization,
+		Expr:    b.common("utilization "+p.presence, func() string { return b.joined(p, "avg", "%s", false) }),
+		Alone:   b.joined(p, "avg", "%s", true),
+		AgeExpr: b.common("age of utilization "+p.presence, func() string { return b.joined(p, "max", "timestamp(%s)", false) }),
+		By:      b.names, Match: b.match(), Scale: p.gpuUnit,
 	}
 }
 
