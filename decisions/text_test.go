@@ -33,8 +33,6 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-func p(v float64) *float64 { return &v }
-
 func fullChoice() expander.Decision {
 	return expander.Decision{
 		Time: start, Outcome: expander.Selected, Selected: []string{"eks-elastic-spot-l4"},
@@ -48,16 +46,16 @@ func fullChoice() expander.Decision {
 		Candidates: []expander.Candidate{
 			{
 				ID: "eks-elastic-spot-l4", Pool: "elastic-spot", CapacityType: expander.Spot, NodeCount: 3, Pods: 3,
-				Waste: expander.Waste{GPU: p(0), CPU: p(0.75), Memory: p(0.7512)}, Cost: p(0.7266), Score: p(1),
+				Waste: expander.Waste{GPU: new(0.0), CPU: new(0.75), Memory: new(0.7512)}, Cost: new(0.7266), Score: new(1.0),
 			},
 			{
 				ID: "eks-inference-a100", Pool: "inference", CapacityType: expander.OnDemand, NodeCount: 1, Pods: 3,
-				Waste: expander.Waste{GPU: p(0.625), GPUMemory: p(0.5), CPU: p(0.94), Memory: p(0.98)}, Cost: p(29.39), Score: p(15.13),
-				Criteria: []expander.CriterionValue{{Name: expander.DollarsPerDollarNeeded, Value: p(15.13)}},
+				Waste: expander.Waste{GPU: new(0.625), GPUMemory: new(0.5), CPU: new(0.94), Memory: new(0.98)}, Cost: new(29.39), Score: new(15.13),
+				Criteria: []expander.CriterionValue{{Name: expander.DollarsPerDollarNeeded, Value: new(15.13)}},
 			},
 			{ID: "eks-cpu", NodeCount: 2, Rejected: "isolation"},
 		},
-		LeastWaste: expander.LeastWasteBaseline{Groups: []string{"eks-inference-a100"}, Cost: p(29.39)},
+		LeastWaste: expander.LeastWasteBaseline{Groups: []string{"eks-inference-a100"}, Cost: new(29.39)},
 		Failures: []expander.FailureState{
 			{GroupID: "eks-inference-spot", Class: expander.FailureStock, Proven: true, Failures: 2, Until: start.Add(20 * time.Minute)},
 		},
@@ -97,7 +95,8 @@ func TestScalerText(t *testing.T) {
 		Forecast: &scaler.Forecast{Replicas: 20, Text: "20 replicas for the peak at 13:00, recorded only (shadow)"},
 		Override: &scaler.Override{To: start.Add(time.Hour), Reason: "launch"}, PolicyHash: "77aa",
 		Signals: []scaler.SignalAge{
-			{Signal: scaler.Waiting, Value: 4, Age: 7}, {Signal: scaler.Utilization, Value: 0.82, Age: 61},
+			{Signal: scaler.Waiting, Value: 4, Age: 7},
+			{Signal: scaler.Utilization, Value: 0.82, Age: 61},
 			{Signal: scaler.Rate, Age: -1, Error: "query timed out"},
 		},
 	}

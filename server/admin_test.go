@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -186,7 +187,7 @@ func TestDecisionService(t *testing.T) {
 	}
 
 	r.end() // with the watch open
-	if _, err := watch.Recv(); err != io.EOF {
+	if _, err := watch.Recv(); !errors.Is(err, io.EOF) {
 		t.Errorf("the watch at the end of the server: %v, want a clean end", err)
 	}
 }

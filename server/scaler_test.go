@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -14,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/testing/protocmp"
 
@@ -199,18 +199,28 @@ func TestManyScaledObjects(t *testing.T) {
 type sent struct {
 	grpc.ServerStreamingServer[pb.IsActiveResponse]
 	ctx context.Context
-	at  []time.Duration
 	t0  time.Time
+
+	mu  sync.Mutex
+	at  []time.Duration
 	all []bool
 }
 
 func (s *sent) Context() context.Context { return s.ctx }
+
 func (s *sent) Send(m *pb.IsActiveResponse) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.at = append(s.at, time.Since(s.t0))
 	s.all = append(s.all, m.GetResult())
 	return nil
 }
-func (s *sent) SetHeader(metadata.MD) error { return nil }
+
+func (s *sent) times() []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.at)
+}
 
 // TestPushStream is keda-6986: true at once and with every heartbeat while the target is above zero, at the change
 // itself, and never false.
@@ -232,22 +242,22 @@ func TestPushStream(t *testing.T) {
 			synctest.Wait()
 		}
 		at(0, -1)
-		if len(out.at) != 1 || out.at[0] != 0 {
-			t.Fatalf("at the start: %v", out.at)
+		if got := out.times(); len(got) != 1 || got[0] != 0 {
+			t.Fatalf("at the start: %v", got)
 		}
 		at(60.5, 3)
 		at(119.5, -1)
-		if len(out.at) != 12 { // at 0 s and every 10 s to 110 s: a changed number is no news
-			t.Errorf("until 119.5 s: %v", out.at)
+		if got := out.times(); len(got) != 12 { // at 0 s and every 10 s to 110 s: a changed number is no news
+			t.Errorf("until 119.5 s: %v", got)
 		}
 		at(119.6, 0)
 		at(180, -1)
-		if len(out.at) != 12 {
-			t.Errorf("while inactive: %v", out.at[12:])
+		if got := out.times(); len(got) != 12 {
+			t.Errorf("while inactive: %v", got[12:])
 		}
 		at(183.2, 1) // noctaya-42: the arrival is pushed, nobody waits for a poll
-		if last := out.at[len(out.at)-1]; len(out.at) != 13 || last != 183200*time.Millisecond {
-			t.Errorf("after the arrival: %v", out.at[12:])
+		if got := out.times(); len(got) != 13 || got[12] != 183200*time.Millisecond {
+			t.Errorf("after the arrival: %v", got[12:])
 		}
 		close(stop)
 		if err := <-done; err != nil {
@@ -282,7 +292,7 @@ func TestPushStreamWithoutData(t *testing.T) {
 	for err == nil {
 		_, err = stream.Recv()
 	}
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		t.Errorf("at shutdown: %v, want a clean end", err)
 	}
 

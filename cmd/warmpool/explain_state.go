@@ -109,7 +109,11 @@ func (f *groupFile) view() expander.GroupView {
 		to   *int
 		from *int
 	}{
-		{&v.Nodes, f.Nodes}, {&v.Registered, f.Registered}, {&v.Target, f.Target}, {&v.Min, f.Min}, {&v.Max, f.Max},
+		{&v.Nodes, f.Nodes},
+		{&v.Registered, f.Registered},
+		{&v.Target, f.Target},
+		{&v.Min, f.Min},
+		{&v.Max, f.Max},
 		{&v.ReadyNodes, f.ReadyNodes},
 	} {
 		if count.from != nil {

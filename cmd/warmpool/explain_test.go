@@ -79,11 +79,13 @@ var goldenCaptures = []struct {
 		"the situation of ca136-002 in another order and with other template names: the same answer",
 	},
 	{
-		"ca136-009", expander.PassThrough, "", nil, map[string][2]int{},
+		"ca136-009", expander.PassThrough, "", nil,
+		map[string][2]int{},
 		"CPU pods of no workload, and cpu is not exclusive: no opinion",
 	},
 	{
-		"ca136-010", expander.PassThrough, "", nil, map[string][2]int{},
+		"ca136-010", expander.PassThrough, "", nil,
+		map[string][2]int{},
 		"as ca136-009 with two nodes",
 	},
 	{
@@ -93,7 +95,8 @@ var goldenCaptures = []struct {
 		"17 of the 150 llm replicas fit into what l4 may still grow",
 	},
 	{
-		"ca136-013", expander.Selected, "gpu-l4", nil, map[string][2]int{"llm": {17, 1}},
+		"ca136-013", expander.Selected, "gpu-l4", nil,
+		map[string][2]int{"llm": {17, 1}},
 		"one option is left, and it is llm's first stage",
 	},
 	{
@@ -115,7 +118,8 @@ var goldenCaptures = []struct {
 		"as ca134-001 without the CPU pods",
 	},
 	{
-		"ca134-003", expander.Selected, "gpu-a100", nil, map[string][2]int{"research": {5, 1}},
+		"ca134-003", expander.Selected, "gpu-a100", nil,
+		map[string][2]int{"research": {5, 1}},
 		"only research: 4 x $29.39 for all five pods against 3 x $88.25 for four of them",
 	},
 	{
@@ -131,7 +135,8 @@ var goldenCaptures = []struct {
 		"the typed generation only; least-waste would buy four CPU machines for CPU pods",
 	},
 	{
-		"ca133-004", expander.Selected, "gpu-a100", nil, map[string][2]int{"research": {5, 1}},
+		"ca133-004", expander.Selected, "gpu-a100", nil,
+		map[string][2]int{"research": {5, 1}},
 		"as ca134-003",
 	},
 }

@@ -35,8 +35,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	fmt.Fprintln(stderr, "warmpool:", strings.TrimSpace(err.Error()))
-	var usage usageError
-	if errors.As(err, &usage) {
+	if usage, ok := errors.AsType[usageError](err); ok {
 		fmt.Fprintf(stderr, "Run %q for its flags.\n", usage.command+" --help")
 		return exitUsage
 	}
