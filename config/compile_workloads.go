@@ -1,6 +1,7 @@
 package config
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func (c *compiler) workloads(entries []workloadFile) []expander.Workload {
 			Priority:         w.Priority,
 		}
 		if w.FailureMemory != nil {
-			memory := c.failureMemory(path+".failureMemory", *w.FailureMemory)
+			memory := c.failureMemory(path+".failureMemory", c.inherit(path+".failureMemory", *w.FailureMemory))
 			workload.Failures = &memory
 		}
 		out = append(out, workload)
@@ -38,6 +39,22 @@ func (c *compiler) workloads(entries []workloadFile) []expander.Workload {
 	c.unreachableWorkloads(entries)
 	c.unusedPools(entries)
 	return out
+}
+
+// inherit takes from the general failure memory what a workload's own does not give.
+func (c *compiler) inherit(path string, own failureMemoryFile) failureMemoryFile {
+	general := c.source.Expander.FailureMemory
+	if own.Fixed {
+		own.StickFor, own.Quota, own.Suspected = general.StickFor, general.Quota, min(general.Suspected, own.SingleGPU)
+		return own
+	}
+	target, from := reflect.ValueOf(&own).Elem(), reflect.ValueOf(general)
+	for _, f := range orderedFields(target.Type()) {
+		if !c.given(join(path, f.key)) {
+			target.Field(f.index).Set(from.Field(f.index))
+		}
+	}
+	return own
 }
 
 func (c *compiler) stages(path string, stages []stageFile) []expander.Stage {

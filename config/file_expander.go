@@ -64,6 +64,8 @@ type failureMemoryFile struct {
 	StickFor  duration `key:"stickFor" default:"2m" max:"1h" doc:"pods that come back this soon get the same group again"`
 	Quota     duration `key:"quota" default:"2h" max:"720h" doc:"block of a whole quota group after a quota error"`
 	Suspected duration `key:"suspected" default:"10m" max:"720h" doc:"block when pods came back and no cluster view can tell why"`
+	// Fixed is set when one duration stands for every block.
+	Fixed bool
 }
 
 func (f *failureMemoryFile) decodeNode(d *decoder, n *yaml.Node, path string) {
@@ -73,7 +75,7 @@ func (f *failureMemoryFile) decodeNode(d *decoder, n *yaml.Node, path string) {
 	}
 	var block duration
 	d.text(&block, n.Value, path)
-	f.SingleGPU, f.MultiGPU, f.Max, f.Factor = block, block, block, 1
+	f.SingleGPU, f.MultiGPU, f.Max, f.Factor, f.Fixed = block, block, block, 1, true
 	f.Suspected = min(f.Suspected, block)
 }
 
@@ -90,7 +92,7 @@ type workloadFile struct {
 	Match         workloadMatchFile  `key:"match" doc:"which pods; every given part must match, without any part every pod does"`
 	Stages        []stageFile        `key:"stages" required:"true" doc:"groups in order of preference; inside a stage the rank decides"`
 	Rank          []criterionFile    `key:"rank" doc:"replaces the general rank"`
-	FailureMemory *failureMemoryFile `key:"failureMemory" doc:"replaces the general failure memory, which is meant for batch; services: short, such as 10m"`
+	FailureMemory *failureMemoryFile `key:"failureMemory" doc:"replaces the general failure memory, which is meant for batch; services: short, such as 10m. Keys that it does not give are the general ones"`
 	OnDemandBase  countOrShare       `key:"onDemandBase" default:"0" doc:"replicas kept on on-demand capacity, as a count or a percentage: a risk cap"`
 	GPUMemory     gpuMemoryFile      `key:"gpuMemory" doc:"GPU memory demand of pods; 8 % tolerance, unknown never rejects"`
 	Sharing       string             `key:"sharing" default:"exclusive" enum:"exclusive|time-slicing|mps|any" doc:"how its pods may share a GPU"`

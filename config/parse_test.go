@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -103,6 +104,28 @@ expander:
 	}
 	if all := mustParse(t, head+onePool+"expander: {trustTemplateCache: true}\n").Expander.TrustTemplateCache; len(all) != 1 || all[0] != "*" {
 		t.Errorf("trust of all: %v", all)
+	}
+}
+
+// TestFailureMemoryOfAWorkload takes what it does not give from the general one.
+func TestFailureMemoryOfAWorkload(t *testing.T) {
+	const hour, minute = time.Hour, time.Minute
+	general := expander.FailureMemory{SingleGPU: 2 * hour, MultiGPU: 4 * hour, Factor: 3, Max: 8 * hour, StickFor: minute, Quota: hour, Suspected: 20 * minute}
+	for text, want := range map[string]func(*expander.FailureMemory){
+		"{}":              func(*expander.FailureMemory) {},
+		"{multiGPU: 5h}":  func(m *expander.FailureMemory) { m.MultiGPU = 5 * hour },
+		"{suspected: 0s}": func(m *expander.FailureMemory) { m.Suspected = 0 },
+		"10m": func(m *expander.FailureMemory) {
+			m.SingleGPU, m.MultiGPU, m.Max, m.Suspected, m.Factor = 10*minute, 10*minute, 10*minute, 10*minute, 1
+		},
+	} {
+		c := mustParse(t, head+onePool+"expander:\n  failureMemory: {singleGPU: 2h, multiGPU: 4h, factor: 3, max: 8h, stickFor: 1m, quota: 1h, suspected: 20m}\n"+
+			"  workloads: [{name: a, stages: [{any: true}], failureMemory: "+text+"}]\n")
+		expected := general
+		want(&expected)
+		if diff := cmp.Diff(&expected, c.Expander.Workloads[0].Failures); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
 	}
 }
 
