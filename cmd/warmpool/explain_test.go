@@ -236,6 +236,42 @@ func TestCaptureNumbers(t *testing.T) {
 	}
 }
 
+// TestJSONContract holds the names and kinds that scripts depend on.
+func TestJSONContract(t *testing.T) {
+	out, stderr, code := warmpool(t, "explain", "--config", capturesConfig, "--request", filepath.Join(capturesDir, "ca136-009.bin"), "-o", "json")
+	var d struct {
+		Outcome   *string `json:"outcome"`
+		Selected  *[]string
+		Workloads *[]struct {
+			Name        *string
+			Pods, Stage *int
+		}
+		Candidates []struct {
+			ID, Pool, CapacityType, Rejected *string
+			Waste                            map[string]*float64
+			Cost, Score                      *float64
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 {
+		t.Fatalf("code %d, %v\n%s", code, err, stderr)
+	}
+	if d.Outcome == nil || *d.Outcome != "passthrough" || d.Selected == nil || *d.Selected == nil || d.Workloads == nil || *d.Workloads == nil {
+		t.Errorf("outcome, selected or workloads is missing or null:\n%s", out)
+	}
+	if len(d.Candidates) != 1 {
+		t.Fatalf("%d candidates", len(d.Candidates))
+	}
+	c := d.Candidates[0]
+	if c.ID == nil || c.Pool == nil || c.CapacityType == nil || c.Rejected == nil || c.Cost == nil || c.Score == nil {
+		t.Errorf("a field of the candidate is missing:\n%s", out)
+	}
+	for _, name := range []string{"gpu", "gpuMemory", "cpu", "memory"} {
+		if _, ok := c.Waste[name]; !ok {
+			t.Errorf("waste.%s is missing", name)
+		}
+	}
+}
+
 // TestSameSituationSameAnswer: -006 is -002 one loop later, with another order and other template names.
 func TestSameSituationSameAnswer(t *testing.T) {
 	a, b := explain(t, "ca136-002"), explain(t, "ca136-006")
