@@ -58,7 +58,7 @@ func newRootCommand() *cobra.Command {
 replicas of an inference service to run, and records why.`,
 		SilenceErrors: true, SilenceUsage: true,
 	}
-	root.AddCommand(newServeCommand(), newExplainCommand(), newBacktestCommand(), newReplayCommand())
+	root.AddCommand(newServeCommand(), newExplainCommand(), newBacktestCommand(), newReplayCommand(), newCheckConfigCommand())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError{c.CommandPath(), err} })
 	for _, c := range root.Commands() {
 		args := c.Args
