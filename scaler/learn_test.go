@@ -43,6 +43,9 @@ func TestLearnServiceTime(t *testing.T) {
 			t.Errorf("after %d minutes the confidence %v is not above %v", minutes, e.Confidence, last)
 		}
 		last = e.Confidence
+		if e.Value <= o.X/o.Y {
+			t.Errorf("after %d minutes %v is not on the safe side of %v", minutes, e.Value, o.X/o.Y)
+		}
 		if minutes >= 60 && (e.Value < 7.8 || e.Value > 8.8) {
 			t.Errorf("after %d minutes: %+v, want 8", minutes, e)
 		}

@@ -126,6 +126,38 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
+// Every rule for the way down starts anew with a restart, each by itself.
+func TestRebuildStartsEveryRule(t *testing.T) {
+	running, waiting := slotPolicy(0, 100), Policy{Max: 100, QueuePerReplica: 5, Sources: sources(Waiting)}
+	window, step, idle := running, running, running
+	window.ScaleDown.Window = 10 * time.Minute
+	step.ScaleDown = ScaleDown{MaxStep: 0.2, Period: 5 * time.Minute}
+	idle.IdleAfter = 10 * time.Minute
+	stored := State{N: 9, Need: 9, Valid: true, Computed: []Target{{At: caseStart, N: 9}}}
+	for name, c := range map[string]struct {
+		policy  Policy
+		history History
+		seconds int
+		n       int
+	}{
+		"window":              {window, History{Current: 7}, 600, 7},
+		"after the window":    {window, History{Current: 7}, 601, 0},
+		"step":                {step, History{Current: 7}, 299, 7},
+		"after the period":    {step, History{Current: 7}, 300, 6},
+		"idle time":           {idle, History{Current: 7}, 599, 1},
+		"after the idle time": {idle, History{Current: 7}, 600, 0},
+		"last need":           {waiting, History{Current: 7}, 3600, 7},
+		"stored need":         {waiting, History{Current: -1, Stored: stored}, 3600, 9},
+	} {
+		now := caseStart.Add(time.Duration(c.seconds) * time.Second)
+		state := Rebuild(c.policy, c.history, caseStart)
+		d, _ := Evaluate(c.policy, state, at(now, map[Signal]float64{Running: 0, Waiting: 0}), now)
+		if d.Replicas != c.n {
+			t.Errorf("%s: %s, want %d", name, d.Text, c.n)
+		}
+	}
+}
+
 // What only the stored state knows survives: prewarms, what was released, and what was learned.
 func TestRebuildKeepsStored(t *testing.T) {
 	stored := State{

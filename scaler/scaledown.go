@@ -46,7 +46,7 @@ func (e *evaluation) answer() {
 		n = e.holdZero()
 	}
 	if e.d.Unavailable == "" {
-		e.d.Replicas = max(e.min, min(n, e.max))
+		e.d.Replicas = min(n, e.max) // never below the minimum, because Raw is not
 	}
 }
 

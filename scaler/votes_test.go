@@ -166,6 +166,67 @@ func TestUtilizationUpLimit(t *testing.T) {
 	}
 }
 
+// The down-vote holds only if every sample of the window was there, low, and without a queue; it never raises the need.
+func TestDownVoteNeedsWholeWindow(t *testing.T) {
+	policy := Policy{
+		Max: 50, QueuePerReplica: 5, Sources: sources(Waiting, Utilization), Startup: StartupRule{Lead: time.Second},
+		ScaleDown: ScaleDown{Window: 2 * time.Minute},
+	}
+	type sample struct{ u, waiting float64 }
+	quiet := sample{0.2, 0}
+	for name, c := range map[string]struct {
+		odd   sample
+		ready int
+		need  int
+		n     int
+	}{
+		"quiet":                 {quiet, 8, 8, 3},
+		"busy once":             {sample{0.3, 0}, 8, 8, 8},
+		"waiting once":          {sample{0.2, 1}, 8, 8, 8},
+		"utilisation lost once": {sample{-1, 0}, 8, 8, 8},
+		"waiting lost once":     {sample{0.2, -1}, 8, 8, 8},
+		"more busy than needed": {quiet, 40, 4, 4},
+	} {
+		state := State{N: c.need, Need: c.need, Valid: true, Since: caseStart}
+		var d Decision
+		for second := 0; second <= 255; second += 15 {
+			now, s, values := caseStart.Add(time.Duration(second)*time.Second), quiet, map[Signal]float64{}
+			if second == 90 {
+				s = c.odd
+			}
+			if s.u >= 0 {
+				values[Utilization] = s.u
+			}
+			if s.waiting >= 0 {
+				values[Waiting] = s.waiting
+			}
+			in := at(now, values)
+			in.Pods = Pods{Known: true, Ready: c.ready}
+			d, state = Evaluate(policy, state, in, now)
+		}
+		if d.Replicas != c.n {
+			t.Errorf("%s: %s, want %d", name, d.Text, c.n)
+		}
+	}
+}
+
+// A source votes until its sample is older than the hold time; a clock that is ahead does not prolong it.
+func TestHoldTime(t *testing.T) {
+	policy := slotPolicy(0, 10)
+	policy.StaleAfter = 60 * time.Second
+	for _, ahead := range []time.Duration{0, time.Hour} {
+		in := slotInputs(3, -1)
+		in.Signals[Running][0].At = caseStart.Add(ahead)
+		_, state := Evaluate(policy, State{}, in, caseStart)
+		if d, _ := tick(t, policy, state, 60, -1, nil); d.Replicas != 3 {
+			t.Errorf("%v ahead, at the end of the hold time: %s", ahead, d.Text)
+		}
+		if d, _ := tick(t, policy, state, 61, -1, nil); d.Unavailable == "" {
+			t.Errorf("%v ahead, after the hold time: %s", ahead, d.Text)
+		}
+	}
+}
+
 // An old utilisation belongs to the replicas of its time: those that became ready since do not multiply it.
 func TestStaleUtilizationKeepsItsVote(t *testing.T) {
 	policy := Policy{Max: 100, Concurrency: 10, Form: FormConcurrency, Sources: sources(Waiting, Running, Utilization)}

@@ -175,6 +175,29 @@ func TestPolicyPeriod(t *testing.T) {
 	}
 }
 
+// The same on the way down: four pods a minute, or a tenth of what there was at its start.
+func TestDownPolicyPeriod(t *testing.T) {
+	none := time.Duration(0)
+	for _, c := range []struct {
+		policy Policy
+		want   []int
+	}{
+		{Policy{Pods, 4, time.Minute}, []int{16, 16, 16, 16, 12, 12, 12, 12, 8}},
+		{Policy{Percent, 10, 30 * time.Second}, []int{18, 18, 16, 16, 14, 14, 12, 12, 10}},
+	} {
+		spec := Spec{Min: 1, Max: 50, Behavior: &Behavior{ScaleDown: Rules{Window: &none, Policies: []Policy{c.policy}}}}
+		n, state, now := 20, State{}, start
+		var counts []int
+		for range 9 {
+			n, state = Sync(spec, state, Scale{Spec: n, Status: n}, target(1), now)
+			counts, now = append(counts, n), now.Add(SyncPeriod)
+		}
+		if diff := cmp.Diff(c.want, counts); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", c.policy, diff)
+		}
+	}
+}
+
 // The scale-down window holds the largest recommendation of its span, with and without a behaviour section.
 func TestScaleDownWindow(t *testing.T) {
 	for name, behavior := range map[string]*Behavior{"none": nil, "default window": {}} {

@@ -93,6 +93,7 @@ func TestPoll(t *testing.T) {
 		"error without fallback":                 {ScaledObject{}, old, 9, 7, failed, 7},
 		"error with fallback":                    {ScaledObject{Fallback: &Fallback{3, "", 5}}, old, 9, 7, failed, 7},
 		"error with fallback zero falls through": {ScaledObject{Fallback: &Fallback{3, "", 0}}, old, 9, 7, failed, 0},
+		"not before its threshold":               {ScaledObject{Fallback: &Fallback{3, "", 5}}, old, 2, 0, failed, 0},
 		"fallback wakes from 2.19 on":            {ScaledObject{Fallback: &Fallback{3, "", 5}}, old, 3, 0, failed, 1},
 	} {
 		state := State{LastActive: c.lastActive, Failures: c.failures}
