@@ -34,22 +34,22 @@ func (p *problem) survivors(workload int, options []int, rejected map[int]string
 		if f.onlyIf != nil && !f.onlyIf(p, workload, left) {
 			continue
 		}
-		kept := make([]int, 0, len(left))
+		var kept, dropped []int
 		for _, o := range left {
-			if !f.drop(p, workload, o) {
+			if f.drop(p, workload, o) {
+				dropped = append(dropped, o)
+			} else {
 				kept = append(kept, o)
 			}
 		}
-		if len(kept) == 0 && len(left) > 0 {
-			if !slices.Contains(relaxed, f.code) {
+		if len(kept) == 0 {
+			if len(dropped) > 0 {
 				relaxed = append(relaxed, f.code)
 			}
 			continue
 		}
-		for _, o := range left {
-			if f.drop(p, workload, o) {
-				rejected[o] = f.code
-			}
+		for _, o := range dropped {
+			rejected[o] = f.code
 		}
 		left = kept
 	}

@@ -192,19 +192,6 @@ func (p *problem) memoryOf(workload string) FailureMemory {
 // facts are the facts of an option's group; the option must have one.
 func (p *problem) facts(option int) *groupFacts { return &p.groups[p.options[option].group] }
 
-// tally counts pods by workload, unmatched ones last.
-func (p *problem) tally() []int {
-	pods := make([]int, len(p.policy.Workloads)+1)
-	for _, s := range p.shapeOf {
-		w := p.shapes[s].workload
-		if w == unmatched {
-			w = len(pods) - 1
-		}
-		pods[w]++
-	}
-	return pods
-}
-
 // byID sorts options by group id.
 func (p *problem) byID(options []int) []int {
 	sorted := slices.Clone(options)

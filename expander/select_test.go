@@ -578,3 +578,89 @@ func TestSimilarGroupsOnAzure(t *testing.T) {
 		t.Errorf("another zone: similar %v", got)
 	}
 }
+
+// A stage whose budget is used up is taken all the same when no later one has an option.
+func TestUsedUpStageIsTheLastResort(t *testing.T) {
+	policy := online()
+	policy.Workloads[0].Stages[0].Escalate = expander.Escalation{Attempts: 1}
+	policy.Failures.SingleGPU = time.Minute
+	req := offer([]expander.Pod{gpuPod("a")}, groupOf("spot", small, spotLabels()))
+	_, history := expander.Select(policy, expander.View{Known: true}, req, expander.History{}, epoch)
+	view := expander.View{Known: true, Failures: []expander.Failure{{At: epoch.Add(time.Minute), GroupID: "spot"}}}
+	d, _ := expander.Select(policy, view, req, history, epoch.Add(5*time.Minute))
+	if !slices.Equal(d.Answer, []string{"spot"}) || d.Workloads[0].Stage != 1 || d.Workloads[0].StageReason != expander.StageRelaxed {
+		t.Errorf("answer %v, workload %+v", d.Answer, d.Workloads[0])
+	}
+}
+
+// A backoff without a time is one failure for as long as it can last, and a new one after another choice.
+func TestBackoffWithoutTime(t *testing.T) {
+	policy := online()
+	policy.Failures.Factor = 2
+	groups := []expander.Group{groupOf("spot", small, spotLabels()), groupOf("od", small, onDemandLabels())}
+	var history expander.History
+	failures := func(at time.Duration, backoff bool) int {
+		seen := expander.UnknownGroup()
+		if backoff {
+			seen.Backoff = &expander.Backoff{Class: expander.FailureOther}
+		}
+		view := expander.View{Known: true, Groups: map[string]expander.GroupView{"spot": seen}}
+		req := offer([]expander.Pod{gpuPod("p" + at.String())}, groups...)
+		if backoff {
+			req.Options = req.Options[1:]
+		}
+		_, history = expander.Select(policy, view, req, history, epoch.Add(at))
+		return len(history.Groups["spot"].Failures)
+	}
+	var got []int
+	for _, at := range []time.Duration{0, 6 * time.Minute, 20 * time.Minute} { // the backoff of 20 minutes goes on
+		got = append(got, failures(at, true))
+	}
+	got = append(got, failures(25*time.Minute, false), failures(27*time.Minute, true)) // chosen, and failed again
+	if diff := cmp.Diff([]int{1, 1, 1, 1, 2}, got); diff != "" {
+		t.Errorf("failures counted (-want +got):\n%s", diff)
+	}
+}
+
+// Without a view a single pod of nine that comes back says nothing about the group; most of them do.
+func TestSuspicionNeedsMostPods(t *testing.T) {
+	policy := online()
+	groups := []expander.Group{groupOf("spot", small, spotLabels()), groupOf("od", small, onDemandLabels())}
+	var pods []expander.Pod
+	for _, uid := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"} {
+		pods = append(pods, gpuPod(uid))
+	}
+	_, history := expander.Select(policy, expander.View{}, offer(pods, groups...), expander.History{}, epoch)
+	for back, want := range map[int]string{1: "spot", 4: "spot", 5: "od"} {
+		d, _ := expander.Select(policy, expander.View{}, offer(pods[:back], groups...), history, epoch.Add(2*time.Minute+30*time.Second))
+		if !slices.Equal(d.Answer, []string{want}) {
+			t.Errorf("%d of 9 pods are back: %v, want %s", back, d.Answer, want)
+		}
+	}
+}
+
+// The tolerance of GPU memory is 8 %, no less and no more.
+func TestGPUMemoryTolerance(t *testing.T) {
+	policy := active(expander.Workload{Name: "w", Stages: []expander.Stage{{Any: true}}, EnforceGPUMemory: true})
+	for need, want := range map[string]expander.Outcome{"1080Mi": expander.Selected, "1081Mi": expander.Veto} {
+		pod := gpuPod("a")
+		pod.Annotations = map[string]string{"gpu.ai/memory-per-gpu": need}
+		d := selectOnce(policy, expander.View{}, offer([]expander.Pod{pod}, groupOf("g", small, map[string]string{"nvidia.com/gpu.memory": "1000"})))
+		if d.Outcome != want {
+			t.Errorf("%s on a card of 1000Mi: %s, want %s", need, d.Outcome, want)
+		}
+	}
+}
+
+// A choice that has failed no longer sticks, even where the memory is off.
+func TestFailedChoiceDoesNotStick(t *testing.T) {
+	policy := online()
+	policy.Failures = expander.FailureMemory{StickFor: 10 * time.Minute}
+	policy.Workloads[0].Stages[0].Escalate = expander.Escalation{Attempts: 1}
+	req := offer([]expander.Pod{gpuPod("a")}, groupOf("spot", small, spotLabels()), groupOf("od", small, onDemandLabels()))
+	_, history := expander.Select(policy, expander.View{Known: true}, req, expander.History{}, epoch)
+	view := expander.View{Known: true, Failures: []expander.Failure{{At: epoch.Add(time.Minute), GroupID: "spot"}}}
+	if d, _ := expander.Select(policy, view, req, history, epoch.Add(2*time.Minute)); !slices.Equal(d.Answer, []string{"od"}) {
+		t.Errorf("answer %v, want od", d.Answer)
+	}
+}
