@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -65,36 +66,43 @@ func (f *fakeSource) at(expr string, at time.Time) ([]scaler.Sample, error) {
 func (f *fakeSource) Read(ctx context.Context, at time.Time, services [][]config.Query,
 	report func(int, int, []scaler.Sample, error),
 ) {
+	// One look at each expression serves all who ask for it, as in the real source.
 	type ask struct{ service, query int }
-	byDelay := map[time.Duration][]ask{}
-	distinct := map[string]bool{}
-	var delays []time.Duration
+	type answer struct {
+		samples []scaler.Sample
+		err     error
+		delay   time.Duration
+	}
+	answers := map[string]answer{}
+	late := map[time.Duration][]ask{}
 	for s := range services {
 		for q := range services[s] {
 			expr := services[s][q].Expr
-			distinct[expr] = true
-			d := f.delays[expr]
-			if byDelay[d] == nil {
-				delays = append(delays, d)
+			known, ok := answers[expr]
+			if !ok {
+				known.samples, known.err = f.at(expr, at)
+				known.delay = f.delays[expr]
+				answers[expr] = known
 			}
-			byDelay[d] = append(byDelay[d], ask{s, q})
+			if known.delay > 0 {
+				late[known.delay] = append(late[known.delay], ask{s, q})
+				continue
+			}
+			report(s, q, known.samples, known.err)
 		}
 	}
 	f.mu.Lock()
-	f.requests = append(f.requests, len(distinct))
+	f.requests = append(f.requests, len(answers))
 	f.mu.Unlock()
-	slices.Sort(delays)
-	passed := time.Duration(0)
-	for _, d := range delays {
-		sleepUntil(ctx, time.Now().Add(d-passed))
-		passed = d
-		for _, a := range byDelay[d] {
-			if d > 0 && ctx.Err() != nil {
-				report(a.service, a.query, nil, ctx.Err())
-				continue
+	started := time.Now()
+	for _, delay := range slices.Sorted(maps.Keys(late)) {
+		arrived := sleepUntil(ctx, started.Add(delay))
+		for _, a := range late[delay] {
+			known := answers[services[a.service][a.query].Expr]
+			if !arrived {
+				known.samples, known.err = nil, ctx.Err()
 			}
-			samples, err := f.at(services[a.service][a.query].Expr, at)
-			report(a.service, a.query, samples, err)
+			report(a.service, a.query, known.samples, known.err)
 		}
 	}
 }

@@ -92,6 +92,9 @@ type services struct {
 	total    int
 	// adopted counts the triggers of a configured service, by namespace and name: it is not evaluated by itself then.
 	adopted map[string]int
+
+	listing sync.Mutex
+	listed  []*service
 }
 
 func (s *services) init() { s.triggers, s.adopted = map[string]int{}, map[string]int{} }
@@ -125,6 +128,7 @@ func (s *services) room(namespace string, l Limits) error {
 
 func (s *services) add(one *service) {
 	s.byID.Store(one.id, one)
+	s.unlist()
 	if one.trigger == nil {
 		return
 	}
@@ -136,6 +140,7 @@ func (s *services) add(one *service) {
 
 func (s *services) remove(one *service) {
 	s.byID.Delete(one.id)
+	s.unlist()
 	if one.trigger == nil {
 		return
 	}
@@ -162,13 +167,25 @@ func namespaceOf(id string) string { return id[:max(0, strings.IndexByte(id, '/'
 
 func serviceName(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
 
-// list returns all services in the order of their ids.
+// list returns all services in the order of their ids. The slice must not be changed.
 func (s *services) list() []*service {
-	var all []*service
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	if s.listed != nil {
+		return s.listed
+	}
+	s.listed = []*service{}
 	s.byID.Range(func(_, value any) bool {
-		all = append(all, value.(*service))
+		s.listed = append(s.listed, value.(*service))
 		return true
 	})
-	slices.SortFunc(all, func(a, b *service) int { return strings.Compare(a.id, b.id) })
-	return all
+	slices.SortFunc(s.listed, func(a, b *service) int { return strings.Compare(a.id, b.id) })
+	return s.listed
+}
+
+// unlist makes the next list a new one. It comes after the change, so that no list is older than it.
+func (s *services) unlist() {
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	s.listed = nil
 }

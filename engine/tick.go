@@ -94,7 +94,7 @@ type reading struct {
 }
 
 func (e *Engine) evaluate(ctx context.Context, at time.Time, due []*service) {
-	b := &batch{at: at}
+	b := &batch{at: at, reads: make([]reading, 0, len(due)), queries: make([][]config.Query, 0, len(due))}
 	for _, s := range due {
 		if s.mu.TryLock() {
 			e.enter(b, s)
@@ -207,14 +207,14 @@ func (e *Engine) finish(b *batch, i int) {
 		policy.Frozen, policy.FrozenReason = true, freeze.Reason
 	}
 	r.inputs.Forecast = e.plan(s, r.arrivals, b.at)
-	decision, state := scaler.Evaluate(policy, s.state, r.inputs, b.at)
-	s.state = state
-	s.publish(&entry{decision: decision, keep: keepFor(policy, e.config.Load().EvaluationInterval)})
-	e.record(s, &decision)
+	next := &entry{keep: keepFor(&policy, e.config.Load().EvaluationInterval)}
+	next.decision, s.state = scaler.Evaluate(policy, s.state, r.inputs, b.at)
+	s.publish(next)
+	e.record(s, &next.decision)
 }
 
 // keepFor is how long a decision may be answered when no new one comes: as long as a sample would vote.
-func keepFor(p scaler.Policy, interval time.Duration) time.Duration {
+func keepFor(p *scaler.Policy, interval time.Duration) time.Duration {
 	const staleAfter = 90 * time.Second
 	if p.StaleAfter > 0 {
 		return p.StaleAfter + interval
