@@ -123,7 +123,7 @@ func (d *decoder) option(end int64) error {
 			return inOption(err, index, o.id)
 		}
 	}
-	if err := d.check(&o, index); err != nil {
+	if err := d.check(&o); err != nil {
 		return inOption(err, index, o.id)
 	}
 	d.ids[o.id] = index
@@ -157,7 +157,7 @@ func (d *decoder) optionField(o *option, end int64) error {
 }
 
 // check refuses what could not be answered or would be counted wrongly.
-func (d *decoder) check(o *option, index int) error {
+func (d *decoder) check(o *option) error {
 	if o.id == "" {
 		return inField(invalidf("is empty"), "node group id")
 	}

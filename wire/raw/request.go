@@ -13,8 +13,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// pieceSize is how much of a message is read at once. Reading more than a window opens the window by as much, so
-// the sender is never kept waiting for long.
+// pieceSize is how much of a message is read at once. Reading more than a window opens the window by as much, so the
+// sender need not wait for every window; and a piece that was just received is still in the processor's cache, which
+// larger pieces lose.
 const pieceSize = 1 << 20
 
 // Request is an undecoded message. It is a wire.Source, can be read once, and only until the handler returns.

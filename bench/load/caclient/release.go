@@ -9,12 +9,12 @@ type Release struct{ Minor, Patch int }
 // empty answer for a veto, the first that sends both generations, the last that does, and the first that sends
 // bytes only.
 var (
-	V1_24_0 = Release{24, 0} //nolint:revive,staticcheck // the number of a release
-	V1_27_1 = Release{27, 1} //nolint:revive,staticcheck // the number of a release
-	V1_32_0 = Release{32, 0} //nolint:revive,staticcheck // the number of a release
-	V1_34_2 = Release{34, 2} //nolint:revive,staticcheck // the number of a release
-	V1_34_5 = Release{34, 5} //nolint:revive,staticcheck // the number of a release
-	V1_35_0 = Release{35, 0} //nolint:revive,staticcheck // the number of a release
+	V1_24_0 = Release{24, 0}
+	V1_27_1 = Release{27, 1}
+	V1_32_0 = Release{32, 0}
+	V1_34_2 = Release{34, 2}
+	V1_34_5 = Release{34, 5}
+	V1_35_0 = Release{35, 0}
 )
 
 // String gives the usual form, such as 1.34.2.
