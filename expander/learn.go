@@ -70,7 +70,8 @@ func (h *History) noteBackoff(p *problem, id string, b *Backoff) {
 	h.fail(p, id, record)
 }
 
-// noteTimeOut records that the newest choice of a group brought no node in time.
+// noteTimeOut records that the newest choice of a group brought no node in time. Long after it, a target above the
+// registered count is about something else.
 func (h *History) noteTimeOut(p *problem, id string) {
 	for i := len(h.Choices) - 1; i >= 0; i-- {
 		c := h.Choices[i]
@@ -81,7 +82,8 @@ func (h *History) noteTimeOut(p *problem, id string) {
 		if limit <= 0 {
 			limit = provisionTime
 		}
-		if !c.Delivered && !c.Failed && p.now.Sub(c.At) >= limit {
+		overdue := p.now.Sub(c.At) - limit
+		if !c.Delivered && !c.Failed && overdue >= 0 && overdue <= longestBackoff {
 			h.fail(p, id, FailureRecord{At: c.At.Add(limit), Class: FailureOther, Proven: true})
 		}
 		return

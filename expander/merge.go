@@ -12,8 +12,15 @@ import (
 const sameFailure = 5 * time.Minute
 
 // MergeHistory joins what two instances learnt. It does not matter which comes first or how often it is done, so
-// instances may exchange their histories whenever they like. The arguments are not changed.
+// instances may exchange their histories whenever they like. The arguments are not changed; one of a later version than
+// this code knows adds nothing.
 func MergeHistory(a, b History) History {
+	if a.Version > HistoryVersion {
+		a = History{}
+	}
+	if b.Version > HistoryVersion {
+		b = History{}
+	}
 	merged := a.clone()
 	merged.LostAt = later(a.LostAt, b.LostAt)
 	for uid, p := range b.Pods {

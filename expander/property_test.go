@@ -263,3 +263,51 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Errorf("after two days still %d pods, %d groups, %d choices, %d workloads", len(history.Pods), len(history.Groups), len(history.Choices), len(history.Workloads))
 	}
 }
+
+// A history that a later release wrote is not read: nothing is known, and pods may have waited.
+func TestLaterVersionIsLost(t *testing.T) {
+	later := expander.History{Version: expander.HistoryVersion + 1, Pods: map[string]expander.PodHistory{"a": {FirstSeen: epoch}}}
+	_, next := expander.Select(online(), expander.View{}, expander.Request{}, later, epoch)
+	if len(next.Pods) != 0 || !next.LostAt.Equal(epoch) || next.Version != expander.HistoryVersion {
+		t.Errorf("history after a later version: %+v", next)
+	}
+	if merged := expander.MergeHistory(later, next); len(merged.Pods) != 0 {
+		t.Errorf("merged with a later version: %+v", merged)
+	}
+}
+
+// FuzzSelect feeds arbitrary requests, views and histories: whatever they hold, the answer is a subset of the options,
+// and nothing panics.
+func FuzzSelect(f *testing.F) {
+	policy, view, req := largeRequest(3, 4, 2)
+	_, history := expander.Select(policy, view, req, expander.History{}, epoch)
+	var seeds [3][]byte
+	for i, value := range []any{req, view, history} {
+		data, err := json.Marshal(value)
+		if err != nil {
+			f.Fatal(err)
+		}
+		seeds[i] = data
+	}
+	f.Add(seeds[0], seeds[1], seeds[2])
+	f.Add([]byte(`{"Pods":[{"UID":"a","Requests":{"MilliCPU":-1}}],"Options":[{"GroupID":"g","NodeCount":-3,"Pods":[0,0,9]}],"Groups":[{"ID":"g"}]}`),
+		[]byte(`{"Groups":{"g":{"Target":9,"Backoff":{}}}}`), []byte(`{"workloads":{"online":{"stage":77,"stageAt":"2026-03-02T09:00:00Z"}},"choices":[{"group":"g"}]}`))
+	f.Fuzz(func(t *testing.T, requestJSON, viewJSON, historyJSON []byte) {
+		var req expander.Request
+		var view expander.View
+		var history expander.History
+		if json.Unmarshal(requestJSON, &req) != nil || json.Unmarshal(viewJSON, &view) != nil || json.Unmarshal(historyJSON, &history) != nil {
+			return
+		}
+		d, next := expander.Select(policy, view, req, history, epoch)
+		for _, id := range d.Answer {
+			if !slices.Contains(optionIDs(req), id) {
+				t.Fatalf("answer %q is no option", id)
+			}
+		}
+		if _, err := json.Marshal(d); err != nil {
+			t.Fatalf("decision is no JSON: %v", err)
+		}
+		expander.Select(policy, view, req, next, epoch.Add(time.Minute))
+	})
+}

@@ -9,12 +9,15 @@ import (
 // and the same arguments always give the same result, whatever the order of options and pods.
 //
 // A nil policy or a frozen one passes every request through. In Observe mode the Decision holds the choice, but its
-// Answer keeps every option.
+// Answer keeps every option. A history of a later version than this code knows is treated as lost.
 func Select(policy *Policy, view View, req Request, history History, now time.Time) (Decision, History) {
 	if policy == nil {
 		policy = &Policy{Frozen: true}
 	}
 	now = stamp(now)
+	if history.Version > HistoryVersion {
+		history = LostHistory(now)
+	}
 	next := history.clone()
 	next.expire(now)
 	p := newProblem(policy, view, req, &next, now)

@@ -84,7 +84,7 @@ func (p *Policy) memoryNeed(pod *Pod, gpus int64) int64 {
 	if err != nil || total <= 0 {
 		return 0
 	}
-	return (total + gpus - 1) / gpus
+	return 1 + (total-1)/gpus
 }
 
 // sharingWanted is the sharing mode of a pod: its own key, its priority class, its workload.
