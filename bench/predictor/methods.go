@@ -25,9 +25,10 @@ const (
 // result is everything measured on one trace.
 type result struct {
 	trace
-	figures []backtest.Figures
-	perSlot time.Duration // one observation with all horizons
-	bytes   int           // persisted state
+	figures  []backtest.Figures
+	perSlot  time.Duration // one observation with all horizons
+	bytes    int           // memory of the service
+	horizons int
 }
 
 func (r result) find(method string, lead int) (backtest.Figures, bool) {
@@ -69,8 +70,7 @@ func measure(t trace, quick bool, change func(*predictor.Settings)) (result, err
 	if quick {
 		return out, nil
 	}
-	reactiveWeights := predictor.ScaleWeights{Recent: 0.3, Slot: 0.7, Global: 0.2, RecentHalfLife: 2 * time.Hour}
-	out.figures = append(out.figures, e.Scaled(reactiveScale, last, reactiveWeights)...)
+	out.figures = append(out.figures, e.Scaled(reactiveScale, last, backtest.ReactiveScale())...)
 	out.figures = append(out.figures, e.Plain(analogPlain, predicted.Experts[predictor.AnalogScaled])...)
 	out.figures = append(out.figures, e.Scaled(analogScale, predicted.Experts[predictor.AnalogScaled], predictor.DefaultScaleWeights())...)
 	out.figures = append(out.figures, e.Plain(mixPlain, predicted.Mix)...)
@@ -79,6 +79,7 @@ func measure(t trace, quick bool, change func(*predictor.Settings)) (result, err
 		out.figures = append(out.figures, e.Plain(rival.name, points)...)
 	}
 	out.figures = append(out.figures, e.Plain(perfect, foresee(t.Values, horizons))...)
+	out.horizons = len(horizons)
 	out.perSlot, out.bytes, err = footprint(t, horizons)
 	return out, err
 }
@@ -142,5 +143,5 @@ func footprint(t trace, horizons []int) (time.Duration, int, error) {
 	for i, y := range t.Values {
 		s.Observe(t.At(i), y, !math.IsNaN(y))
 	}
-	return time.Since(begin) / time.Duration(len(t.Values)), 0, nil
+	return time.Since(begin) / time.Duration(len(t.Values)), s.Bytes(), nil
 }
