@@ -58,7 +58,7 @@ func (c *compiler) compile() *Config {
 		Decisions:          Decisions(f.Decisions),
 		source:             f,
 	}
-	c.checkNames("metadata.allowQueries", f.Metadata.AllowQueries, "namespace")
+	c.checkNamespaces("metadata.allowQueries", f.Metadata.AllowQueries)
 	compiled.Hash = hashOf(f, c.catalogueText)
 	c.compileExpander(compiled, types)
 	c.compileServices(compiled)
@@ -138,6 +138,15 @@ func (c *compiler) checkNames(path string, names []string, what string) {
 		seen[name] = i
 		if name == "" {
 			c.errorf(at, "must not be empty; write a %s or remove the entry", what)
+		}
+	}
+}
+
+func (c *compiler) checkNamespaces(path string, names []string) {
+	c.checkNames(path, names, "namespace")
+	for i, name := range names {
+		if name != "" {
+			c.checkNamespace(at(path, i), name)
 		}
 	}
 }

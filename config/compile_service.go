@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,9 +28,12 @@ func (c *compiler) compileServices(compiled *Config) {
 }
 
 func (c *compiler) uniqueService(seen map[string]int, s *serviceFile, i int) {
-	if s.Name == "" || strings.ContainsAny(s.Name, "/ \t\r\n") {
+	if s.Namespace != "" && !c.has(at("services", i)+".namespace") {
+		c.checkNamespace(at("services", i)+".namespace", s.Namespace)
+	}
+	if !serviceName.MatchString(s.Name) {
 		if !c.has(at("services", i) + ".name") {
-			c.errorf(at("services", i)+".name", "%smust be a name without slashes and spaces", c.got(s.Name))
+			c.errorf(at("services", i)+".name", "%smust be %s", c.got(s.Name), serviceNameRule)
 		}
 		return
 	}
@@ -39,6 +43,20 @@ func (c *compiler) uniqueService(seen map[string]int, s *serviceFile, i int) {
 		return
 	}
 	seen[key] = i
+}
+
+// serviceName is what can be a part of a metric name of the autoscaler.
+var serviceName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?$`)
+
+const serviceNameRule = "a name of letters, digits, dots, underscores and dashes, at most 100, that begins and ends with a letter or digit"
+
+// namespaceName is what Kubernetes accepts.
+var namespaceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+func (c *compiler) checkNamespace(path, name string) {
+	if !namespaceName.MatchString(name) {
+		c.errorf(path, "%sis no namespace: small letters, digits and dashes, at most 63; patterns are not possible", c.got(name))
+	}
 }
 
 func serviceKey(namespace, name string) string { return namespace + "/" + name }

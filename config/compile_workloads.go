@@ -15,6 +15,8 @@ func (c *compiler) workloads(entries []workloadFile) []expander.Workload {
 	for i, w := range entries {
 		path := at("expander.workloads", i)
 		c.uniqueName(seen, "expander.workloads", w.Name, i)
+		c.checkNamespaces(path+".match.namespaces", w.Match.Namespaces)
+		c.checkNames(path+".match.priorityClasses", w.Match.PriorityClasses, "priority class")
 		workload := expander.Workload{
 			Name: w.Name,
 			Match: expander.WorkloadMatch{

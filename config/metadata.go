@@ -116,8 +116,8 @@ func (t *trigger) entry() *serviceFile {
 		entry.Name = named
 		t.unknown = t.metadata["preset"] == "" && !t.hasQuery()
 	}
-	if strings.ContainsAny(entry.Name, "/ \t\r\n") {
-		t.errorf("service", "must be a name without slashes and spaces")
+	if !serviceName.MatchString(entry.Name) {
+		t.errorf("service", "must be %s", serviceNameRule)
 	}
 	return &entry
 }
