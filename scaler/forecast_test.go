@@ -67,7 +67,7 @@ func TestPrewarmRecord(t *testing.T) {
 		want        PrewarmRecord
 		n           int
 	}{
-		"hit":                                   {after(12, 9, 2), after(9, 10, 2), PrewarmRecord{Hits: 1}, 10},
+		"hit":                                   {after(12, 9, 2), after(9, 10, 1), PrewarmRecord{Hits: 1}, 10},
 		"half hit":                              {after(12, 5, 2), after(9, 10, 2), PrewarmRecord{Hits: 1}, 10},
 		"late":                                  {after(12, 9, 2), after(14, 10, 2), PrewarmRecord{Late: 1}, 10},
 		"early":                                 {after(5, 9, 2), after(9, 10, 2), PrewarmRecord{Late: 1}, 10},
