@@ -1,8 +1,11 @@
 package decisions
 
 import (
+	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/warmpool/warmpool/expander"
@@ -21,7 +24,7 @@ const (
 // that makes in dollars depends on how long the nodes live.
 type Comparison struct {
 	days map[string]Day
-	last *expander.Decision
+	last question
 }
 
 // Day is one day of a comparison, or the sum of several.
@@ -58,8 +61,9 @@ func (c *Comparison) add(r Record) {
 	date := d.Time.UTC().Format(time.DateOnly)
 	day := c.days[date]
 	day.Date = date
-	day.count(d, c.last != nil && repeats(*d, *c.last))
-	c.last = d
+	asked := questionOf(d)
+	day.count(d, asked.repeats(c.last))
+	c.last = asked
 	if c.days == nil {
 		c.days = map[string]Day{}
 	}
@@ -95,26 +99,27 @@ func (d *Day) count(e *expander.Decision, repeat bool) {
 	d.LeastWaste += *e.LeastWaste.Cost
 }
 
-// repeats tells whether d asks for the same purchase as the decision before.
-func repeats(d, before expander.Decision) bool {
-	return d.Time.Sub(before.Time) < repeatWithin &&
-		slices.Equal(d.Selected, before.Selected) &&
-		len(d.Selected) == 1 &&
-		slices.EqualFunc(sortedByID(d.Candidates), sortedByID(before.Candidates), func(a, b expander.Candidate) bool {
-			return a.ID == b.ID && a.NodeCount == b.NodeCount && a.Pods == b.Pods
-		})
+// question identifies what was asked and chosen, whatever the order of the options.
+type question struct {
+	at       time.Time
+	selected string
+	options  uint64
 }
 
-func sortedByID(candidates []expander.Candidate) []expander.Candidate {
-	return slices.SortedFunc(slices.Values(candidates), func(a, b expander.Candidate) int {
-		switch {
-		case a.ID < b.ID:
-			return -1
-		case a.ID > b.ID:
-			return 1
-		}
-		return 0
-	})
+func questionOf(d *expander.Decision) question {
+	q := question{at: d.Time, selected: strings.Join(d.Selected, ",")}
+	for i := range d.Candidates {
+		c := &d.Candidates[i]
+		h := fnv.New64a()
+		fmt.Fprintf(h, "%s %d %d", c.ID, c.NodeCount, c.Pods)
+		q.options += h.Sum64() // a sum does not depend on the order
+	}
+	return q
+}
+
+// repeats tells whether q asks for the same purchase as the question before.
+func (q question) repeats(before question) bool {
+	return q.selected != "" && q.selected == before.selected && q.options == before.options && q.at.Sub(before.at) < repeatWithin
 }
 
 // plus adds another day; the sum has no date.

@@ -24,17 +24,20 @@ func newRing(size int) *ring {
 
 func (r *ring) at(i int) Record { return r.records[(r.head+i)%len(r.records)] }
 
-// add appends a record and drops the oldest ones that no longer fit. The newest record always stays.
-func (r *ring) add(rec Record) {
+// add appends a record and returns how many of the oldest ones had to go. The newest record always stays.
+func (r *ring) add(rec Record) (dropped uint64) {
 	if r.count == len(r.records) {
 		r.drop()
+		dropped++
 	}
 	r.records[(r.head+r.count)%len(r.records)] = rec
 	r.count++
 	r.weight += rec.weight()
 	for r.weight > r.maxWeight && r.count > 1 {
 		r.drop()
+		dropped++
 	}
+	return dropped
 }
 
 func (r *ring) drop() {

@@ -2,11 +2,15 @@ package decisions
 
 import (
 	"context"
+	"math"
 	"sync"
 )
 
 // watcherBuffer is how far a watcher may fall behind before it loses the oldest records.
 const watcherBuffer = 256
+
+// newQueue is a ring bounded by number only: a watcher holds what the log holds anyway.
+func newQueue() *ring { return &ring{records: make([]Record, watcherBuffer), maxWeight: math.MaxInt} }
 
 // Watcher receives records as they are added. It must be closed.
 type Watcher struct {
@@ -14,7 +18,7 @@ type Watcher struct {
 	filter Filter
 
 	mu      sync.Mutex
-	waiting []Record
+	waiting *ring
 	dropped uint64
 	ended   bool
 	// wake has room for one signal: the reader looks at everything that waits.
@@ -24,7 +28,7 @@ type Watcher struct {
 // Watch starts a watcher for the records that match, whatever Filter.Before and Limit say.
 func (l *Log) Watch(f Filter) *Watcher {
 	f.Before, f.Limit = "", 0
-	w := &Watcher{log: l, filter: f, wake: make(chan struct{}, 1)}
+	w := &Watcher{log: l, filter: f, waiting: newQueue(), wake: make(chan struct{}, 1)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -42,12 +46,8 @@ func (w *Watcher) offer(r Record) (lost uint64) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.waiting) == watcherBuffer {
-		w.waiting = append(w.waiting[:0], w.waiting[1:]...)
-		w.dropped++
-		lost = 1
-	}
-	w.waiting = append(w.waiting, r)
+	lost = w.waiting.add(r)
+	w.dropped += lost
 	w.signal()
 	return lost
 }
@@ -86,11 +86,11 @@ func (w *Watcher) Next(ctx context.Context) (r Record, dropped uint64, err error
 func (w *Watcher) take() (r Record, dropped uint64, ok, ended bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.waiting) == 0 {
+	if w.waiting.count == 0 {
 		return Record{}, 0, false, w.ended
 	}
-	r, dropped = w.waiting[0], w.dropped
-	w.waiting = append(w.waiting[:0], w.waiting[1:]...)
+	r, dropped = w.waiting.at(0), w.dropped
+	w.waiting.drop()
 	w.dropped = 0
 	return r, dropped, true, w.ended
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
@@ -25,6 +26,10 @@ const (
 	// maxStreams is for one connection: KEDA may have two calls and two streams open for each ScaledObject.
 	maxStreams = 8192
 	maxHeaders = 64 << 10
+	// window is what a connection may have in flight that nobody has read yet, and maxConnections how many there may be
+	// on one listener: each client makes one.
+	window         = 1 << 20
+	maxConnections = 512
 )
 
 // port is one listening address with the gRPC server behind it.
@@ -63,8 +68,10 @@ func (s *Server) open(p part) (port, error) {
 	if err != nil {
 		return port{}, err
 	}
+	l = netutil.LimitListener(l, maxConnections)
 	opts := append(s.interceptors(),
 		grpc.ForceServerCodecV2(raw.Codec()), grpc.MaxRecvMsgSize(maxMessage),
+		grpc.StaticConnWindowSize(window), grpc.StaticStreamWindowSize(window),
 		grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaders), grpc.ConnectionTimeout(10*time.Second),
 		// KEDA sends no pings, so the server finds dead connections. Open streams outlive the age of their connection:
 		// to cut them would look like a failure and slow down the next activation.

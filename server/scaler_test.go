@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/testing/protocmp"
 
@@ -148,66 +149,72 @@ func TestMetricName(t *testing.T) {
 }
 
 // TestManyScaledObjects is keda-2665: 200 objects, three calls each at once over one connection, while every source
-// takes 5 s. The board does not care. The bound is on the server, not on a busy machine: one good round is enough.
+// takes 5 s. The board does not care. On a machine that is busy with other things the bound is what the same number of
+// health checks takes, which do nothing at all.
 func TestManyScaledObjects(t *testing.T) {
 	r := run(t, func(o *Options, _ *authority) { o.Logger = nil })
-	client := pb.NewExternalScalerClient(r.dial(t, "scaler"))
+	conn := r.dial(t, "scaler")
+	client := pb.NewExternalScalerClient(conn)
 	for i := range 200 {
 		r.board.set("ml/"+objectName(i), i)
 	}
-	if _, err := client.IsActive(t.Context(), ref(objectName(0))); err != nil { // connects
+	health := grpc_health_v1.NewHealthClient(conn)
+	check := func() error { _, err := health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); return err }
+	if err := check(); err != nil { // connects
 		t.Fatal(err)
 	}
-	var p99 time.Duration
+	var p99, bound time.Duration
 	for range 5 {
-		took := askAll(t, client)
-		slices.Sort(took)
-		p99 = took[len(took)*99/100]
-		t.Logf("%d calls, p50 %v, p99 %v", len(took), took[len(took)/2], p99)
-		if len(took) != 600 {
-			t.Fatalf("%d calls were answered, want 600", len(took))
-		}
-		if p99 < 100*time.Millisecond {
+		_, idle := atOnce(t, slices.Repeat([]func() error{check}, 600))
+		var p50 time.Duration
+		p50, p99 = atOnce(t, callsOf(t, client))
+		bound = max(100*time.Millisecond, 3*idle)
+		t.Logf("600 calls: p50 %v, p99 %v; 600 health checks: p99 %v", p50, p99, idle)
+		if p99 < bound {
 			return
 		}
 	}
-	t.Errorf("p99 %v in the last of 5 rounds, want below 100ms", p99)
+	t.Errorf("p99 %v in the last of 5 rounds, want below %v", p99, bound)
 }
 
 func objectName(i int) string { return fmt.Sprintf("s%d", i) }
 
-// askAll makes the calls of 200 objects at once and returns how long each took.
-func askAll(t *testing.T, client pb.ExternalScalerClient) []time.Duration {
-	var (
-		wait sync.WaitGroup
-		mu   sync.Mutex
-		took []time.Duration
-	)
-	call := func(f func() error) {
-		wait.Go(func() {
-			start := time.Now()
-			if err := f(); err != nil {
-				t.Error(err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			took = append(took, time.Since(start))
-		})
-	}
+// callsOf are the calls of 200 objects.
+func callsOf(t *testing.T, client pb.ExternalScalerClient) []func() error {
+	var calls []func() error
 	for i := range 200 {
 		object := ref(objectName(i))
-		call(func() error { _, err := client.GetMetricSpec(t.Context(), object); return err })
-		call(func() error {
-			got, err := client.GetMetrics(t.Context(), &pb.GetMetricsRequest{ScaledObjectRef: object, MetricName: objectName(i) + "-replicas"})
-			if err == nil && got.GetMetricValues()[0].GetMetricValue() != int64(i) {
-				t.Errorf("object %d got %v", i, got)
+		calls = append(calls,
+			func() error { _, err := client.GetMetricSpec(t.Context(), object); return err },
+			func() error {
+				got, err := client.GetMetrics(t.Context(), &pb.GetMetricsRequest{ScaledObjectRef: object, MetricName: objectName(i) + "-replicas"})
+				if err == nil && got.GetMetricValues()[0].GetMetricValue() != int64(i) {
+					t.Errorf("object %d got %v", i, got)
+				}
+				return err
+			},
+			func() error { _, err := client.IsActive(t.Context(), object); return err })
+	}
+	return calls
+}
+
+// atOnce makes calls in parallel and returns the median and the 99th percentile of the time that they took.
+func atOnce(t *testing.T, calls []func() error) (p50, p99 time.Duration) {
+	t.Helper()
+	took := make([]time.Duration, len(calls))
+	var wait sync.WaitGroup
+	for i, call := range calls {
+		wait.Go(func() {
+			start := time.Now()
+			if err := call(); err != nil {
+				t.Error(err)
 			}
-			return err
+			took[i] = time.Since(start)
 		})
-		call(func() error { _, err := client.IsActive(t.Context(), object); return err })
 	}
 	wait.Wait()
-	return took
+	slices.Sort(took)
+	return took[len(took)/2], took[len(took)*99/100]
 }
 
 // sent is the server's side of a push stream without a network, so that its time can be virtual.
