@@ -1,5 +1,10 @@
 package expander
 
+import (
+	"slices"
+	"strings"
+)
+
 // A least-squares fit over current on-demand catalogues of two clouds, in US dollars per hour: what a core, a GiB and
 // a GPU of unknown model cost. It stands in where a price is unknown, never in a reported cost.
 const (
@@ -54,40 +59,66 @@ func estimate(policy *Policy, g *groupFacts, models map[string]float64) float64 
 		return share * onDemand
 	}
 	perGPU := dollarsPerGPU
-	if names := modelNames(g.model); len(names) > 0 {
-		if known, ok := models[names[len(names)-1]]; ok {
-			perGPU = known
-		}
+	if known, ok := models[shortModel(g.model)]; ok {
+		perGPU = known
 	}
 	return share * (machinePrice(g.node) + perGPU*float64(g.cards))
 }
 
 // gpuPrices is the mean price of one GPU by model, once cores and memory are taken off, over everything that has an
-// on-demand price.
+// on-demand price; only for models that an estimate needs.
 func gpuPrices(policy *Policy, groups []groupFacts) map[string]float64 {
-	type mean struct{ sum, n float64 }
-	means := map[string]mean{}
-	add := func(model string, cards int64, node Resources, price float64) {
-		names := modelNames(model)
-		if len(names) == 0 || cards <= 0 || price <= 0 {
-			return
-		}
-		name := names[len(names)-1]
-		rest := max(0, price-machinePrice(node)) / float64(cards)
-		means[name] = mean{means[name].sum + rest, means[name].n + 1}
-	}
+	sums, counts := map[string]float64{}, map[string]float64{}
 	for i := range groups {
-		if g := &groups[i]; g.priced && g.capacity != Spot {
+		if !groups[i].priced {
+			sums[shortModel(groups[i].model)] = 0
+		}
+	}
+	add := func(model string, cards int64, node Resources, price float64) {
+		name := shortModel(model)
+		if _, wanted := sums[name]; wanted && name != "" && cards > 0 && price > 0 {
+			sums[name] += max(0, price-machinePrice(node)) / float64(cards)
+			counts[name]++
+		}
+	}
+	for _, id := range sortedIDs(groups) {
+		if g := &groups[id]; g.priced && g.capacity != Spot {
 			add(g.model, g.cards, g.node, g.price)
 		}
 	}
-	for _, name := range sortedKeys(policy.InstanceTypes) {
+	var rows []string
+	for name, row := range policy.InstanceTypes {
+		if row.GPUs > 0 && row.HourlyCost > 0 {
+			rows = append(rows, name)
+		}
+	}
+	slices.Sort(rows) // the order of a sum shows in its last digits
+	for _, name := range rows {
 		row := policy.InstanceTypes[name]
 		add(row.GPUModel, row.GPUs, Resources{MilliCPU: row.MilliCPU, Memory: row.Memory}, row.HourlyCost)
 	}
-	prices := make(map[string]float64, len(means))
-	for name, m := range means {
-		prices[name] = m.sum / m.n
+	prices := make(map[string]float64, len(counts))
+	for name, n := range counts {
+		prices[name] = sums[name] / n
 	}
 	return prices
+}
+
+// shortModel is the least specific spelling of a GPU model; empty without one.
+func shortModel(model string) string {
+	names := modelNames(model)
+	if len(names) == 0 {
+		return ""
+	}
+	return names[len(names)-1]
+}
+
+// sortedIDs are the indices of groups in the order of their ids.
+func sortedIDs(groups []groupFacts) []int {
+	order := make([]int, len(groups))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(groups[a].ID, groups[b].ID) })
+	return order
 }

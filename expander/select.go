@@ -128,43 +128,6 @@ func (d *draft) planUnmatched() {
 	}
 }
 
-// order sorts the workloads that could be served: those that lost too often first, then by priority, then by the
-// oldest pod that counts, then in the order of the policy.
-func (d *draft) order() []int {
-	limit := d.policy.MaxUnservedLoops
-	if limit <= 0 {
-		limit = defaultUnservedLoops
-	}
-	var order []int
-	for w := range d.plans {
-		if len(d.plans[w].valid) > 0 {
-			order = append(order, w)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := &d.standings[a], &d.standings[b]
-		if starving := compareBool(y.unservedLoops >= limit, x.unservedLoops >= limit); starving != 0 {
-			return starving
-		}
-		if x.priority != y.priority {
-			return compareBool(y.priority > x.priority, x.priority > y.priority)
-		}
-		return compareAge(x.oldest, y.oldest)
-	})
-	return order
-}
-
-// defaultUnservedLoops is how many loops in a row a workload may lose if the policy does not say.
-const defaultUnservedLoops = 3
-
-// compareAge puts the earlier first sight first, and none at all last.
-func compareAge(a, b time.Time) int {
-	if a.IsZero() || b.IsZero() {
-		return compareBool(a.IsZero(), b.IsZero())
-	}
-	return a.Compare(b)
-}
-
 // serve chooses for one workload.
 func (d *draft) serve(w int) {
 	if w == len(d.policy.Workloads) {
@@ -196,39 +159,6 @@ func (d *draft) serve(w int) {
 	if tie != "" {
 		d.reasons = append(d.reasons, tie)
 	}
-}
-
-// stick finds the group that was chosen a moment ago for most of the pods that an option serves now: the loop right
-// after a scale-up still reports them, and a second group must not be grown for them.
-func (d *draft) stick(w int) (int, *Choice) {
-	memory := d.policy.memory(w)
-	if memory.StickFor <= 0 {
-		return -1, nil
-	}
-	pods := map[int]int{}
-	for pod, latest := range d.latest {
-		if latest >= 0 && d.shapes[d.shapeOf[pod]].workload == w {
-			pods[latest]++
-		}
-	}
-	best := -1
-	for latest, n := range pods {
-		c := &d.history.Choices[latest]
-		recent := d.now.Sub(c.At) <= memory.StickFor && !c.Failed && c.Observed == (d.policy.Mode != Active)
-		if recent && 2*n > d.standings[w].pods && (best < 0 || latest > best) {
-			best = latest
-		}
-	}
-	if best < 0 {
-		return -1, nil
-	}
-	choice := &d.history.Choices[best]
-	for _, i := range d.plans[w].valid {
-		if _, dropped := d.plans[w].rejected[i]; !dropped && d.options[i].GroupID == choice.Group {
-			return i, choice
-		}
-	}
-	return -1, nil
 }
 
 // rejectRest notes why the other options were not in the choice.
