@@ -62,7 +62,7 @@ func (s *Service) Plan(r Request) Plan {
 	}
 	p := Plan{
 		At: r.Now, Need: r.Need, Replicas: r.Need, Binding: -1, Lead: s.steering.lead, Cause: r.Cause,
-		Price: s.steering.price, Stated: s.settings.Price > 0, MaxShort: s.settings.MaxShort,
+		Price: s.steering.price(), Stated: s.settings.Price > 0, MaxShort: s.settings.MaxShort,
 		Hits: s.prewarms.hits, Missed: s.prewarms.missed,
 	}
 	if !s.history.filled {

@@ -154,7 +154,8 @@ func (u *Uncertainty) visit(c *codec) {
 }
 
 func (st *steering) visit(c *codec) {
-	c.float(&st.price)
+	c.float(&st.target.price)
+	c.float(&st.target.recent)
 	lead := int64(st.lead)
 	c.int(&lead)
 	st.lead = time.Duration(lead)

@@ -34,20 +34,53 @@ func Steer(price, maxShort float64, short bool) float64 {
 	return min(max(price*math.Exp(step), lowestPrice), highestPrice)
 }
 
+const (
+	recentShort = 10  // expected short steps in the memory of the recent share
+	urgency     = 2.0 // of the log price per relative excess of the recent share
+)
+
+// Steering finds the price of a short step at which a target share of the steps
+// is short. The steered price alone follows a change of the traffic late: each
+// short step moves it by a fixed factor. The excess of the recent share over
+// the target acts at once and fades with it.
+type Steering struct {
+	target float64
+	price  float64
+	recent float64 // exponential mean of short steps
+}
+
+// NewSteering aims at a share of short steps, above 0 and below 1.
+func NewSteering(maxShort float64) Steering {
+	return Steering{target: maxShort, price: StartPrice(maxShort), recent: maxShort}
+}
+
+// Learn takes whether a step was short.
+func (s *Steering) Learn(short bool) {
+	s.price = Steer(s.price, s.target, short)
+	now := 0.0
+	if short {
+		now = 1
+	}
+	s.recent += s.target / recentShort * (now - s.recent)
+}
+
+// Price of a short step in replica-steps.
+func (s *Steering) Price() float64 {
+	return min(max(s.price*math.Exp(urgency*(s.recent/s.target-1)), lowestPrice), highestPrice)
+}
+
 // steering holds the price of a short step and what the orders so far would
 // have had ready.
 type steering struct {
-	price   float64
+	target  Steering
+	stated  float64 // price; 0 where it is steered
 	desired []int32 // by slot of decision, hold included
 	wanted  []int32 // the same before the hold
 	lead    time.Duration
 }
 
 func newSteering(s Settings) steering {
-	st := steering{price: s.Price, lead: s.Lead}
-	if s.Price == 0 {
-		st.price = StartPrice(s.MaxShort)
-	}
+	st := steering{target: NewSteering(s.MaxShort), stated: s.Price, lead: s.Lead}
 	size := s.Horizons[len(s.Horizons)-1] + int(s.Hold/s.Step) + 1
 	st.desired, st.wanted = make([]int32, size), make([]int32, size)
 	return st
@@ -58,9 +91,9 @@ func newSteering(s Settings) steering {
 func (s *Service) decide(slot int64, y float64) {
 	st := &s.steering
 	h := s.windowEnd(st.lead)
-	if !math.IsNaN(y) && s.settings.Price == 0 && s.at(h).spread.n >= steerScores {
+	if !math.IsNaN(y) && s.at(h).spread.n >= steerScores {
 		if ready := st.ready(slot, h); ready > 0 {
-			st.price = Steer(st.price, s.settings.MaxShort, Replicas(y, s.settings.PerReplica) > int(ready))
+			st.target.Learn(Replicas(y, s.settings.PerReplica) > int(ready))
 		}
 	}
 	want := s.order(h)
@@ -72,15 +105,22 @@ func (s *Service) decide(slot int64, y float64) {
 // order computes the orders of all horizons and returns the largest up to last.
 func (s *Service) order(last int) int {
 	floor := Replicas(s.history.last, s.settings.PerReplica)
-	want := floor
+	want, price := floor, s.steering.price()
 	for i := range s.horizons {
 		z := &s.horizons[i]
-		z.order = z.outlook.Order(s.settings.PerReplica, s.steering.price, floor)
+		z.order = z.outlook.Order(s.settings.PerReplica, price, floor)
 		if z.ahead <= last {
 			want = max(want, z.order)
 		}
 	}
 	return want
+}
+
+func (st *steering) price() float64 {
+	if st.stated > 0 {
+		return st.stated
+	}
+	return st.target.Price()
 }
 
 // held is the largest order of slot and of the hold before it.

@@ -304,3 +304,18 @@ func TestClockVectors(t *testing.T) {
 		t.Errorf("the day of the change has %d slots, want 300", slots)
 	}
 }
+
+func TestSteeringActsAtOnceAndForgets(t *testing.T) {
+	s := NewSteering(0.02)
+	closeTo(t, "start", s.Price(), 60, 1e-9)
+	s.Learn(true)
+	if first := s.Price(); first <= 69.501238 {
+		t.Errorf("after a short step: %v, want more than the steered price alone", first)
+	}
+	for range 49 {
+		s.Learn(false)
+	}
+	if p := s.Price(); math.Abs(p-60) > 12 {
+		t.Errorf("after one short step in 50: %v, want about 60", p)
+	}
+}

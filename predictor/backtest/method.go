@@ -128,16 +128,15 @@ func (q *quantileSteering) learn(short bool) {
 // pricedOrders collects the orders of outlooks at every price.
 type pricedOrders struct {
 	*orders
-	r      *ruler
-	h      int
-	price  float64
-	scores int
+	r     *ruler
+	h     int
+	steer predictor.Steering
 }
 
 func (r *ruler) newPriced(h int) *pricedOrders {
 	return &pricedOrders{
 		orders: newOrders(len(Prices), len(r.y)), r: r, h: h,
-		price: predictor.StartPrice(r.target),
+		steer: predictor.NewSteering(r.target),
 	}
 }
 
@@ -147,14 +146,14 @@ const steerScores = 50
 func (o *pricedOrders) add(t int, outlook *predictor.Outlook) {
 	r := o.r
 	if !math.IsNaN(r.y[t]) && t >= o.h && outlook.Tail.Scores() >= steerScores {
-		o.price = predictor.Steer(o.price, r.target, r.capacity(o.online, t, o.h) < r.need[t])
+		o.steer.Learn(r.capacity(o.online, t, o.h) < r.need[t])
 	}
 	for i, price := range Prices {
 		o.closed[i][t] = int32(outlook.Order(r.c1, price, 1))
 		o.open[i][t] = int32(outlook.Order(r.c1, price, int(r.floor[t])))
 	}
 	o.bound[t] = outlook.Upper
-	o.online[t] = int32(outlook.Order(r.c1, o.price, int(r.floor[t])))
+	o.online[t] = int32(outlook.Order(r.c1, o.steer.Price(), int(r.floor[t])))
 }
 
 // scaledOrders gives point forecasts a learnt error scale and the price rule.

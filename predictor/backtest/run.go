@@ -13,7 +13,7 @@ import (
 type Result struct {
 	Points   int      `json:"points"`   // scored steps
 	WAPE     float64  `json:"wape"`     // sum of absolute errors over sum of rates
-	MASE     float64  `json:"mase"`     // mean absolute error over that of last week's value
+	MASE     float64  `json:"mase"`     // mean absolute error over that of last week's value; 0 if that never errs
 	Coverage float64  `json:"coverage"` // share of outcomes up to the 0.9 bound
 	Pinball  float64  `json:"pinball"`  // mean loss of the 0.9 bound, in units of the rate
 	Mode     string   `json:"mode"`     // recommended: active, shadow or reactive
@@ -124,7 +124,8 @@ func (e *Evaluator) result(p *Predicted, reactive, scaled, ours Figures) *Result
 		out.Hours.Oracle += float64(e.need[s])
 	}
 	n := float64(out.Points)
-	out.MASE, out.Pinball = off/n/e.naiveError(), loss/n
+	out.WAPE, out.Coverage = defined(out.WAPE), defined(out.Coverage)
+	out.MASE, out.Pinball = defined(off/n/e.naiveError()), defined(loss/n)
 	out.Hours.Oracle *= e.series.Step.Hours()
 	out.Hours.Reactive = reactive.Online.Cost * out.Hours.Oracle
 	out.Hours.Predictive = ours.Online.Cost * out.Hours.Oracle
@@ -147,6 +148,14 @@ func (e *Evaluator) result(p *Predicted, reactive, scaled, ours Figures) *Result
 	}
 	out.recommend()
 	return out
+}
+
+// defined is 0 where a figure has no meaning: JSON knows no NaN.
+func defined(x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	return x
 }
 
 func pinball(y, q, share float64) float64 {
