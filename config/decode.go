@@ -40,6 +40,10 @@ func (d *decoder) decode(n *yaml.Node, v reflect.Value, path string) {
 		d.lines[path] = n.Line
 	}
 	if v.Kind() == reflect.Pointer {
+		if isNull(n) && v.Type().Elem().Kind() == reflect.Struct {
+			delete(d.lines, path) // as in decodeKind
+			return
+		}
 		v.Set(reflect.New(v.Type().Elem()))
 		d.setDefaults(v.Elem())
 		v = v.Elem()

@@ -33,8 +33,8 @@ func TestExpanderIsOptional(t *testing.T) {
 // TestNullSections treats a section with everything commented out as one that is not there.
 func TestNullSections(t *testing.T) {
 	c := mustParse(t, head+"prometheus:\n  headers:\npools:\nexpander:\nservices:\n")
-	if c.Prometheus.Timeout == 0 {
-		t.Error("the defaults of a section without content are gone")
+	if c.Prometheus.Timeout == 0 || c.Expander != nil {
+		t.Errorf("sections without content became %+v, expander %v", c.Prometheus, c.Expander)
 	}
 }
 

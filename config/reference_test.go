@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // TestReference keeps the generated parts of the documents equal to the tags that the decoder reads.
@@ -112,6 +114,50 @@ func metadataReference() string {
 		fmt.Fprintf(&text, "| `%s` | %s | `%s` | %s |\n", k.name, form(k.field), k.path, k.field.doc)
 	}
 	return text.String()
+}
+
+// TestExamples reads the examples of the documents.
+func TestExamples(t *testing.T) {
+	blocks := func(path string) []string {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for i, part := range strings.Split(string(data), "```") {
+			if text, ok := strings.CutPrefix(part, "yaml\n"); ok && i%2 == 1 {
+				found = append(found, text)
+			}
+		}
+		return found
+	}
+	examples := blocks("../docs/configuration.md")
+	if len(examples) != 1 {
+		t.Fatalf("%d examples of files, want 1", len(examples))
+	}
+	c := mustParse(t, examples[0])
+	if len(c.Warnings) > 0 {
+		t.Errorf("the example has warnings: %v", c.Warnings)
+	}
+	triggers := blocks("../docs/metadata.md")
+	for _, text := range triggers {
+		var example struct {
+			Triggers []struct{ Metadata map[string]string }
+			Metadata map[string]string
+		}
+		if err := yaml.Unmarshal([]byte(text), &example); err != nil {
+			t.Fatal(err)
+		}
+		if len(example.Triggers) > 0 {
+			example.Metadata = example.Triggers[0].Metadata
+		}
+		if _, err := c.ServiceFromMetadata("ai-prod", "so", example.Metadata); err != nil {
+			t.Errorf("%v in\n%s", err, text)
+		}
+	}
+	if len(triggers) != 2 {
+		t.Errorf("%d examples of triggers, want 2", len(triggers))
+	}
 }
 
 // TestTagsAreComplete: a key without a meaning cannot be explained to anybody.
