@@ -150,32 +150,36 @@ func (e *evaluation) sort(r *reading, read, onlyWhenReady bool) {
 	r.missing = !r.usable && !r.excused
 }
 
-// describe records a source in the decision.
-func (e *evaluation) describe(r *reading, source Source) {
-	s := source.Signal
+// describe records a source in the decision and counts it.
+func (e *evaluation) describe(r *reading, s Signal) {
 	age := SignalAge{Signal: s, Value: r.value, Age: -1, Error: e.in.Errors[s]}
 	if len(r.samples) > 0 {
 		age.Age = r.age.Seconds()
 	}
-	absent := source.Optional && !r.usable
+	e.d.Signals = append(e.d.Signals, age)
 	switch {
 	case r.stale:
 		e.d.Stale = append(e.d.Stale, s)
-	case r.missing && !absent:
+	case r.missing:
 		e.d.Missing = append(e.d.Missing, s)
 	}
-	e.d.Signals = append(e.d.Signals, age)
-	if s == Latency || absent {
-		return // what never votes, or need not be there, holds nothing
+	if s == Latency {
+		return // it never votes, so its absence holds nothing
 	}
 	e.sources++
 	e.anyUsable = e.anyUsable || r.usable
 	e.anyStale = e.anyStale || r.stale
 	e.anyMissing = e.anyMissing || r.missing
-	demand := s == Waiting || s == Running || s == Rate
-	e.demandMissing = e.demandMissing || (demand && r.missing)
-	e.demandOpen = e.demandOpen || (demand && (r.missing || r.stale))
-	if demand && r.fresh && r.value > 0 {
+	if s == Waiting || s == Running || s == Rate {
+		e.describeDemand(r)
+	}
+}
+
+// describeDemand notes what a source of the demand says about demand at all.
+func (e *evaluation) describeDemand(r *reading) {
+	e.demandMissing = e.demandMissing || r.missing
+	e.demandOpen = e.demandOpen || r.missing || r.stale
+	if r.fresh && r.value > 0 {
 		e.next.LastDemand = e.now
 	}
 }

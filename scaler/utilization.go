@@ -115,21 +115,13 @@ func (e *evaluation) recordUp(others int) {
 // watchQuiet follows since when the service is quiet, and how many replicas were busy at most.
 func (e *evaluation) watchQuiet() {
 	u, q := &e.readings[utilization], &e.readings[waiting]
-	e.next.Busy, e.next.QuietSince, e.next.LastBusy = e.prev.Busy, e.prev.QuietSince, e.prev.LastBusy
-	for len(e.next.Busy) > 0 && e.now.Sub(e.next.Busy[0].At) > e.window {
-		e.next.Busy = e.next.Busy[1:]
-	}
-	if e.in.Pods.Known {
-		for _, s := range u.samples[len(u.samples)-u.added:] {
-			e.next.LastBusy = s.Value * float64(e.in.Pods.Ready)
-			e.next.Busy = pushSample(e.next.Busy, Sample{At: s.At, Value: e.next.LastBusy})
-		}
-	}
+	added := u.samples[len(u.samples)-u.added:]
+	e.recordBusy(added)
 	if !u.fresh || !e.in.Pods.Known || (q.configured && !q.fresh) {
-		e.next.QuietSince = time.Time{}
-		return
+		return // QuietSince is zero: whatever is not seen is not quiet
 	}
-	for _, s := range u.samples[len(u.samples)-u.added:] {
+	e.next.QuietSince = e.prev.QuietSince
+	for _, s := range added {
 		switch {
 		case s.Value >= e.utilRule.ScaleDown:
 			e.next.QuietSince = time.Time{}
@@ -137,11 +129,25 @@ func (e *evaluation) watchQuiet() {
 			e.next.QuietSince = s.At
 		}
 	}
-	for _, s := range e.in.Signals[Waiting] {
-		if q.configured && s.Value > 0 {
-			e.next.QuietSince = time.Time{}
+	if q.configured && slices.ContainsFunc(e.in.Signals[Waiting], func(s Sample) bool { return s.Value > 0 }) {
+		e.next.QuietSince = time.Time{}
+	}
+}
+
+// recordBusy adds new samples of utilisation to the busy replicas of the window.
+func (e *evaluation) recordBusy(added []Sample) {
+	busy := e.prev.Busy
+	for len(busy) > 0 && e.now.Sub(busy[0].At) > e.window {
+		busy = busy[1:]
+	}
+	e.next.LastBusy = e.prev.LastBusy
+	if e.in.Pods.Known {
+		for _, s := range added {
+			e.next.LastBusy = s.Value * float64(e.in.Pods.Ready)
+			busy = pushSample(busy, Sample{At: s.At, Value: e.next.LastBusy})
 		}
 	}
+	e.next.Busy = busy
 }
 
 // voteDown is the fewest replicas on which the work of the window stays safely below the up threshold. It holds only

@@ -116,8 +116,11 @@ func TestServeBehaviors(t *testing.T) {
 		behavior Behavior
 		want     int
 	}{
-		{"2.20.2", "", 5}, {"2.20.2", Static, 5}, {"2.20.2", CurrentReplicas, 12},
-		{"2.20.2", CurrentReplicasIfHigher, 12}, {"2.20.2", CurrentReplicasIfLower, 5},
+		{"2.20.2", "", 5},
+		{"2.20.2", Static, 5},
+		{"2.20.2", CurrentReplicas, 12},
+		{"2.20.2", CurrentReplicasIfHigher, 12},
+		{"2.20.2", CurrentReplicasIfLower, 5},
 		{"2.16.1", CurrentReplicasIfHigher, 5},
 	} {
 		got, ok := Serve(version(t, c.version), &Fallback{3, c.behavior, 5}, 4, 12, true)

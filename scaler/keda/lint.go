@@ -72,11 +72,15 @@ func (s Subject) lintFallback() []Finding {
 	}
 	switch {
 	case s.Version.Before(2, 17) && s.Min > 0:
-		findings = append(findings, Finding{Warning, "fallback-on-old-keda",
-			"before KEDA 2.17 a fallback sets a fixed count, while an error alone keeps the replicas: " + s.advice()})
+		findings = append(findings, Finding{
+			Warning, "fallback-on-old-keda",
+			"before KEDA 2.17 a fallback sets a fixed count, while an error alone keeps the replicas: " + s.advice(),
+		})
 	case behavior == Static && f.Replicas >= s.Typical:
-		findings = append(findings, Finding{Warning, "fallback-static",
-			"a static fallback sets its count whatever is running: " + s.advice()})
+		findings = append(findings, Finding{
+			Warning, "fallback-static",
+			"a static fallback sets its count whatever is running: " + s.advice(),
+		})
 	}
 	return findings
 }
