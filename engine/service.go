@@ -33,6 +33,8 @@ type service struct {
 	forecast *forecast
 	rebuilt  bool
 	recorded recorded
+	// signals is emptied and used again for each evaluation, which keeps nothing of it.
+	signals map[scaler.Signal][]scaler.Sample
 
 	entry atomic.Pointer[entry]
 	watch struct {
@@ -49,7 +51,7 @@ type entry struct {
 }
 
 func newService(id string, compiled *config.Service) *service {
-	return &service{id: id, compiled: compiled}
+	return &service{id: id, compiled: compiled, signals: map[scaler.Signal][]scaler.Sample{}}
 }
 
 func (s *service) touch(now time.Time) {

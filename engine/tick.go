@@ -123,8 +123,9 @@ func (e *Engine) evaluate(ctx context.Context, at time.Time, due []*service) {
 // enter adds a service to a batch. A new configuration takes effect here, between two evaluations.
 func (e *Engine) enter(b *batch, s *service) {
 	e.switchOver(s)
+	clear(s.signals)
 	r := reading{service: s, forecastQuery: -1, inputs: scaler.Inputs{
-		Signals: map[scaler.Signal][]scaler.Sample{}, CurrentReplicas: -1, HPATolerance: defaultTolerance,
+		Signals: s.signals, CurrentReplicas: -1, HPATolerance: defaultTolerance,
 	}}
 	if e.cluster != nil && s.trigger != nil {
 		r.inputs.Pods = e.cluster.Pods(s.trigger.Namespace, s.trigger.ScaledObject)
