@@ -151,20 +151,22 @@ func (e *evaluation) sort(r *reading, read, onlyWhenReady bool) {
 }
 
 // describe records a source in the decision and counts it.
-func (e *evaluation) describe(r *reading, s Signal) {
+func (e *evaluation) describe(r *reading, source Source) {
+	s := source.Signal
 	age := SignalAge{Signal: s, Value: r.value, Age: -1, Error: e.in.Errors[s]}
 	if len(r.samples) > 0 {
 		age.Age = r.age.Seconds()
 	}
 	e.d.Signals = append(e.d.Signals, age)
+	absent := source.Optional && !r.usable
 	switch {
 	case r.stale:
 		e.d.Stale = append(e.d.Stale, s)
-	case r.missing:
+	case r.missing && !absent:
 		e.d.Missing = append(e.d.Missing, s)
 	}
-	if s == Latency {
-		return // it never votes, so its absence holds nothing
+	if s == Latency || absent {
+		return // what never votes, or need not be there, holds nothing
 	}
 	e.sources++
 	e.anyUsable = e.anyUsable || r.usable
