@@ -38,7 +38,9 @@ func drawPolicy(t *rapid.T) Policy {
 	p.Max = p.Min + rapid.IntRange(1, 60).Draw(t, "max")
 	for _, s := range []Signal{Waiting, Running, Rate, Latency, Utilization, KVCache} {
 		if rapid.Bool().Draw(t, string(s)) {
-			p.Sources = append(p.Sources, Source{Signal: s, OnlyWhenReady: rapid.Bool().Draw(t, "onlyWhenReady")})
+			p.Sources = append(p.Sources, Source{
+				Signal: s, OnlyWhenReady: rapid.Bool().Draw(t, "onlyWhenReady"), Optional: rapid.Bool().Draw(t, "optional"),
+			})
 		}
 	}
 	return p
