@@ -171,6 +171,12 @@ func TestEstimatedPrice(t *testing.T) {
 	if got := p.groups[1].price; p.groups[1].priced || got < want-1e-9 || got > want+1e-9 {
 		t.Errorf("estimate %v, want %v", got, want)
 	}
+	onSpot := open
+	onSpot.Labels = map[string]string{"lifecycle": "spot", "nvidia.com/gpu.product": "NVIDIA-A10G"}
+	spot := newProblem(&Policy{Pools: []Pool{pool}}, View{}, Request{Groups: []Group{known, onSpot}}, &history, time.Time{})
+	if got := spot.groups[1].price; got < 0.35*want-1e-9 || got > 0.35*want+1e-9 {
+		t.Errorf("estimate for spot %v, want %v", got, 0.35*want)
+	}
 	none := newProblem(&Policy{}, View{}, req, &history, time.Time{})
 	if want := 4*0.033174 + 16*0.004446 + 0.70; none.anyPrice || none.groups[0].price < want-1e-9 || none.groups[0].price > want+1e-9 {
 		t.Errorf("estimate without any price %v, want %v", none.groups[0].price, want)

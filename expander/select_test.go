@@ -294,6 +294,15 @@ func TestOnDemandBase(t *testing.T) {
 	if d, _ := expander.Select(policy, view, offer([]expander.Pod{gpuPod("b")}, groups...), history, epoch.Add(time.Minute)); !slices.Equal(d.Answer, []string{"spot"}) {
 		t.Errorf("while the base is on its way: %v, want spot", d.Answer)
 	}
+	seen := expander.UnknownGroup()
+	seen.Registered = 1
+	view.Groups = map[string]expander.GroupView{"od": seen}
+	_, history = expander.Select(policy, view, offer([]expander.Pod{gpuPod("a")}, groups...), expander.History{}, epoch)
+	seen.Registered = 2 // the node came, and its replica is counted among the running ones, or is gone
+	view.Groups = map[string]expander.GroupView{"od": seen}
+	if d, _ := expander.Select(policy, view, offer([]expander.Pod{gpuPod("b")}, groups...), history, epoch.Add(5*time.Minute)); !slices.Equal(d.Answer, []string{"od"}) {
+		t.Errorf("after the node has come and nothing runs: %v, want od", d.Answer)
+	}
 }
 
 // With worth, a pod that runs three times faster on a card of twice the price takes it; one that does not care takes
@@ -407,6 +416,20 @@ func TestCatalogueFillsTemplates(t *testing.T) {
 	d := selectOnce(policy, expander.View{}, offer([]expander.Pod{pod}, group("t4", "g4dn.xlarge"), group("a10g", "g5.xlarge")))
 	if !slices.Equal(d.Answer, []string{"a10g"}) || rejections(d)["t4"] != "gpu-memory" || d.Candidates[1].GPUModel != "A10G" {
 		t.Errorf("answer %v, rejected %v, model %q", d.Answer, rejections(d), d.Candidates[1].GPUModel)
+	}
+}
+
+// A group at zero nodes shows its accelerator by label only; CPU-only pods waste it all the same.
+func TestLabelledGroupCountsAsWaste(t *testing.T) {
+	policy := active()
+	policy.CPUPods = expander.CPUPodsAllow
+	policy.Rank = []expander.Criterion{{Name: expander.GPUWaste}, {Name: expander.Nodes}}
+	req := offer([]expander.Pod{cpuPod("a")},
+		groupOf("zero", gpuResources(8, 32, 0), map[string]string{"k8s.amazonaws.com/accelerator": "nvidia-tesla-t4"}),
+		groupOf("cpu", gpuResources(8, 32, 0), nil))
+	req.Options[1].NodeCount = 2
+	if d := selectOnce(policy, expander.View{}, req); !slices.Equal(d.Answer, []string{"cpu"}) || *d.Candidates[0].Waste.GPU != 1 {
+		t.Errorf("answer %v, candidates:\n%s", d.Answer, table(d))
 	}
 }
 
