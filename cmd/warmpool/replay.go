@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,12 @@ import (
 type replayFlags struct {
 	trace          string
 	policies       []string
+	pods, nodes    string
+	catalogues     []string
+	groups         string
+	expanders      []string
+	pressure       float64
+	spread         bool
 	startup        time.Duration
 	need           float64
 	sweep          bool
@@ -34,8 +41,8 @@ type replayFlags struct {
 func newReplayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
-		Use:   "replay --trace F",
-		Short: "Play recorded traffic against warmpool and its rivals",
+		Use:   "replay --trace F | --pods F --catalog F",
+		Short: "Play recorded traffic, or recorded GPU pods, against warmpool and its rivals",
 		Long: `replay plays recorded traffic in a closed loop: requests queue before replicas that take their time to start, and
 each policy decides how many there are. Every policy sees the same requests. warmpool runs through its production engine.
 
@@ -43,10 +50,15 @@ Traffic is scaled to a mean need of --need replicas; of traces of four days and 
 time before is history. Formats: timestamp,requests; Azure LLM inference; BurstGPT; Mooncake; a client of ServeGen; the
 answer of Prometheus' query_range. Files that end with .gz are read as well.
 
-Policies: ` + strings.Join(policy.Names(), ", ") + `.`,
+Policies: ` + strings.Join(policy.Names(), ", ") + `.
+
+With --pods it plays a recorded list of GPU pods (Alibaba openb) through a virtual Cluster Autoscaler, with node groups
+from an instance catalogue, and compares the choice of node group; --nodes relates that to the recorded cluster.
+Expanders: ` + strings.Join(policy.ExpanderNames(), ", ") + `. Sets of node groups: ` + strings.Join(policy.GroupSets(), ", ") + `.`,
 		Example: `  warmpool replay --trace traffic_5m.csv
   warmpool replay --trace traffic_5m.csv --sweep --report out
-  warmpool replay --trace traffic_5m.csv --policy warmpool,hpa-queue,oracle -o json`,
+  warmpool replay --trace traffic_5m.csv --policy warmpool,hpa-queue,oracle -o json
+  warmpool replay --pods pods.csv --nodes nodes.csv --catalog machines.csv --expander least-waste,warmpool --seeds 6`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	flags := c.Flags()
@@ -57,6 +69,13 @@ Policies: ` + strings.Join(policy.Names(), ", ") + `.`,
 	flags.BoolVar(&f.sweep, "sweep", false, "tune every policy on the trace and compare at equal lateness")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of every draw; the same seed gives the same bytes")
 	flags.IntVar(&f.seeds, "seeds", 1, "how many seeds from --seed on are averaged")
+	flags.StringVar(&f.pods, "pods", "", "`file` of a GPU pod list")
+	flags.StringVar(&f.nodes, "nodes", "", "`file` of the recorded cluster's nodes, for comparison")
+	flags.StringSliceVar(&f.catalogues, "catalog", nil, "`file` of an instance catalogue; may be given several times")
+	flags.StringVar(&f.groups, "groups", "mixed", "set of node groups from the catalogue")
+	flags.StringSliceVar(&f.expanders, "expander", nil, "expanders to compare, in this order (default all)")
+	flags.Float64Var(&f.pressure, "pressure", 1, "how many times faster pods arrive than recorded")
+	flags.BoolVar(&f.spread, "spread", false, "the scheduler prefers the emptiest node, not the fullest")
 	flags.StringVarP(&f.output, "output", "o", "text", "`format` of the result: text or json")
 	flags.StringVar(&f.report, "report", "", "write a page with plots to this `directory`")
 	return c
@@ -64,8 +83,12 @@ Policies: ` + strings.Join(policy.Names(), ", ") + `.`,
 
 func (f *replayFlags) check() error {
 	switch {
-	case f.trace == "":
-		return errors.New("give --trace")
+	case (f.trace == "") == (f.pods == ""):
+		return errors.New("give either --trace or --pods with --catalog")
+	case f.pods != "" && len(f.catalogues) == 0:
+		return errors.New("--pods needs --catalog: the machines that node groups are made of")
+	case !(f.pressure >= 1 && f.pressure <= 100):
+		return fmt.Errorf("--pressure %v: it must be between 1 and 100", f.pressure)
 	case f.output != "text" && f.output != "json":
 		return fmt.Errorf("-o %q: it must be text or json", f.output)
 	case f.startup < time.Second || f.startup > 2*time.Hour:
@@ -80,6 +103,14 @@ func (f *replayFlags) check() error {
 			return fmt.Errorf("--policy: %w", err)
 		}
 	}
+	for _, name := range f.expanders {
+		if _, err := policy.NewExpander(name, nil); err != nil {
+			return fmt.Errorf("--expander: %w", err)
+		}
+	}
+	if !slices.Contains(policy.GroupSets(), f.groups) {
+		return fmt.Errorf("--groups %q: choose among %s", f.groups, strings.Join(policy.GroupSets(), ", "))
+	}
 	return nil
 }
 
@@ -87,6 +118,13 @@ func (f *replayFlags) run(c *cobra.Command) error {
 	if err := f.check(); err != nil {
 		return usageError{c.CommandPath(), err}
 	}
+	if f.pods != "" {
+		return f.runPlacement(c)
+	}
+	return f.runTraffic(c)
+}
+
+func (f *replayFlags) runTraffic(c *cobra.Command) error {
 	t, err := trace.ReadTraffic(f.trace)
 	if err != nil {
 		return fmt.Errorf("--trace: %w", err)
@@ -98,6 +136,48 @@ func (f *replayFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	return f.write(c, result)
+}
+
+func (f *replayFlags) runPlacement(c *cobra.Command) error {
+	pods, err := trace.Read(f.pods, trace.ReadGPUPods)
+	if err != nil {
+		return fmt.Errorf("--pods: %w", err)
+	}
+	var machines []trace.Machine
+	for _, path := range f.catalogues {
+		list, err := trace.Read(path, trace.ReadCatalogue)
+		if err != nil {
+			return fmt.Errorf("--catalog: %w", err)
+		}
+		machines = append(machines, list...)
+	}
+	groups, err := policy.Groups(f.groups, machines)
+	if err != nil {
+		return fmt.Errorf("--groups: %w", err)
+	}
+	o := report.PlacementOptions{
+		Expanders: f.expanders, Seed: f.seed, Replicates: f.seeds, Pressure: f.pressure, Spread: f.spread, Progress: replayProgress(c.ErrOrStderr()),
+	}
+	if f.nodes != "" {
+		if o.Recorded, err = trace.Read(f.nodes, trace.ReadGPUNodes); err != nil {
+			return fmt.Errorf("--nodes: %w", err)
+		}
+	}
+	result, err := report.RunPlacement(c.Context(), pods, groups, o)
+	if err != nil {
+		return err
+	}
+	return f.write(c, result)
+}
+
+// written is a result in all its forms.
+type written interface {
+	WriteText(w io.Writer) error
+	WriteHTML(w io.Writer) error
+}
+
+func (f *replayFlags) write(c *cobra.Command, result written) error {
 	if err := writePage(f.report, result.WriteHTML); err != nil {
 		return err
 	}

@@ -1,0 +1,114 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/warmpool/warmpool/bench/sim"
+	"github.com/warmpool/warmpool/expander"
+	"github.com/warmpool/warmpool/expander/builtin"
+)
+
+// ExpanderNames lists the expanders in the order of reports: the built-in ones of the Cluster Autoscaler, and warmpool.
+func ExpanderNames() []string {
+	return []string{"random", "most-pods", "least-nodes", "least-waste", "price", "priority", "warmpool"}
+}
+
+// NewExpander makes an expander for a set of node groups. Ties are left to the random choice that follows in the Cluster
+// Autoscaler.
+func NewExpander(name string, groups []sim.GroupSpec) (sim.Choose, error) {
+	switch name {
+	case "random":
+		return always(func(r expander.Request) []string {
+			ids := make([]string, len(r.Options))
+			for i, o := range r.Options {
+				ids[i] = o.GroupID
+			}
+			return ids
+		}), nil
+	case "most-pods":
+		return always(builtin.MostPods), nil
+	case "least-nodes":
+		return always(builtin.LeastNodes), nil
+	case "least-waste":
+		return always(builtin.LeastWaste), nil
+	case "price":
+		pricing := pricingOf(groups)
+		return func(r expander.Request, v expander.View, _ time.Time) []string {
+			p := pricing
+			for _, g := range v.Groups {
+				p.ClusterNodes += max(g.Registered, 0)
+			}
+			return builtin.Price(r, p)
+		}, nil
+	case "priority":
+		priorities := cheapestFirst(groups)
+		return always(func(r expander.Request) []string { return builtin.Priority(r, priorities) }), nil
+	case "warmpool":
+		return newWarmpoolExpander(groups), nil
+	}
+	return nil, fmt.Errorf("unknown expander %q: choose among %s", name, strings.Join(ExpanderNames(), ", "))
+}
+
+func always(f func(expander.Request) []string) sim.Choose {
+	return func(r expander.Request, _ expander.View, _ time.Time) []string { return f(r) }
+}
+
+// The prices of pods by which the price rule measures what is bought: the published ones of the Google Cloud model, per
+// core, GiB and GPU and hour.
+const (
+	corePrice = 0.033174
+	gibPrice  = 0.004446
+	cardPrice = 0.700
+)
+
+func pricingOf(groups []sim.GroupSpec) builtin.Pricing {
+	prices := map[string]float64{}
+	for _, g := range groups {
+		prices[g.ID] = g.HourlyCost
+	}
+	return builtin.Pricing{
+		Node: func(g expander.Group) (float64, bool) { p, ok := prices[g.ID]; return p, ok },
+		Pod: func(r expander.Resources) float64 {
+			return corePrice*float64(r.MilliCPU)/1000 + gibPrice*float64(r.Memory)/(1<<30) + cardPrice*float64(r.Extended[sim.GPU])
+		},
+		HasGPU: func(g expander.Group) bool { return g.Capacity.Extended[sim.GPU] > 0 },
+	}
+}
+
+// cheapestFirst is the careful operator's list: the cheaper a node, the higher its group.
+func cheapestFirst(groups []sim.GroupSpec) builtin.Priorities {
+	sorted := slices.Clone(groups)
+	slices.SortStableFunc(sorted, func(a, b sim.GroupSpec) int { return cmp.Compare(b.HourlyCost, a.HourlyCost) })
+	priorities := builtin.Priorities{}
+	for i, g := range sorted {
+		priorities[i+1] = []*regexp.Regexp{regexp.MustCompile("^" + regexp.QuoteMeta(g.ID) + "$")}
+	}
+	return priorities
+}
+
+// newWarmpoolExpander is warmpool's core with prices from the same catalogue, one workload for all pods, and no wish for
+// a pool: what is left is the choice by dollars.
+func newWarmpoolExpander(groups []sim.GroupSpec) sim.Choose {
+	policy := &expander.Policy{
+		Mode: expander.Active, CPUPods: expander.CPUPodsAvoid, WhenAllRejected: expander.PassThroughAll, VetoSupported: true, MaxUnservedLoops: 3,
+		Rank:      []expander.Criterion{{Name: expander.DollarsPerDollarNeeded, Tolerance: 1e-9}, {Name: expander.CPUMemWaste, Tolerance: 1e-9}, {Name: expander.Size}},
+		Workloads: []expander.Workload{{Name: "all", Stages: []expander.Stage{{Any: true}}}},
+		Hash:      "replay",
+	}
+	for _, g := range groups {
+		policy.Pools = append(policy.Pools, expander.Pool{
+			Name: g.ID, HourlyCost: g.HourlyCost, Match: expander.PoolMatch{NodeGroups: []*regexp.Regexp{regexp.MustCompile("^" + regexp.QuoteMeta(g.ID) + "$")}},
+		})
+	}
+	var history expander.History
+	return func(r expander.Request, v expander.View, now time.Time) []string {
+		d, next := expander.Select(policy, v, r, history, now)
+		history = next
+		return d.Answer
+	}
+}

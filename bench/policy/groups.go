@@ -1,0 +1,79 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/warmpool/warmpool/bench/sim"
+	"github.com/warmpool/warmpool/bench/trace"
+	"github.com/warmpool/warmpool/expander"
+)
+
+// cpuMachines complete the catalogues, which list GPU machines only: on-demand prices of us-east-1 in US dollars.
+var cpuMachines = []trace.Machine{
+	{Type: "m5.4xlarge", MilliCPU: 16000, MemoryMi: 65536, AllocatableMilliCPU: 15890, AllocatableMemoryMi: 59000, HourlyCost: 0.768},
+	{Type: "m5.8xlarge", MilliCPU: 32000, MemoryMi: 131072, AllocatableMilliCPU: 31850, AllocatableMemoryMi: 120000, HourlyCost: 1.536},
+	{Type: "c5.4xlarge", MilliCPU: 16000, MemoryMi: 32768, AllocatableMilliCPU: 15890, AllocatableMemoryMi: 28500, HourlyCost: 0.68},
+}
+
+// groupSets are the node groups of the placement protocol, as machine types of a catalogue. CPU machines come on top.
+var groupSets = map[string][]string{
+	"one-model": {"g4dn.xlarge", "g4dn.2xlarge", "g4dn.4xlarge", "g4dn.8xlarge", "g4dn.12xlarge", "g4dn.metal"},
+	"small":     {"g4dn.xlarge", "g4dn.4xlarge", "g4dn.12xlarge", "g5.2xlarge", "g5.8xlarge", "g5.48xlarge", "g6.2xlarge", "g6.8xlarge", "g6.48xlarge"},
+	"large":     {"p3.2xlarge", "p3.8xlarge", "p3.16xlarge", "p4d.24xlarge", "p5.48xlarge"},
+	"mixed":     {"g4dn.2xlarge", "g4dn.8xlarge", "g4dn.12xlarge", "g5.4xlarge", "g5.12xlarge", "g5.48xlarge", "g6.4xlarge", "p3.2xlarge", "p3.16xlarge", "p4d.24xlarge", "p5.48xlarge"},
+	"gcp":       {"g2-standard-8", "g2-standard-24", "g2-standard-96", "a2-highgpu-1g", "a2-highgpu-4g", "a2-highgpu-8g"},
+}
+
+// GroupSets lists the names of the sets.
+func GroupSets() []string {
+	names := make([]string, 0, len(groupSets))
+	for name := range groupSets {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Groups makes the node groups of a set from a catalogue.
+func Groups(set string, catalogue []trace.Machine) ([]sim.GroupSpec, error) {
+	types, ok := groupSets[set]
+	if !ok {
+		return nil, fmt.Errorf("unknown set of node groups %q: choose among %s", set, strings.Join(GroupSets(), ", "))
+	}
+	var out []sim.GroupSpec
+	for _, name := range types {
+		i := slices.IndexFunc(catalogue, func(m trace.Machine) bool { return m.Type == name })
+		if i < 0 {
+			return nil, fmt.Errorf("the set %s needs the machine %s, which is not in the catalogue", set, name)
+		}
+		if math.IsNaN(catalogue[i].HourlyCost) {
+			return nil, fmt.Errorf("the machine %s has no price in the catalogue", name)
+		}
+		out = append(out, groupOf(catalogue[i]))
+	}
+	for _, m := range cpuMachines {
+		out = append(out, groupOf(m))
+	}
+	return out, nil
+}
+
+func groupOf(m trace.Machine) sim.GroupSpec {
+	resources := func(cpu, memoryMi int64) expander.Resources {
+		r := expander.Resources{MilliCPU: cpu, Memory: memoryMi << 20, Extended: map[string]int64{}}
+		if m.GPUs > 0 {
+			r.Extended[sim.GPU] = m.GPUs
+		}
+		return r
+	}
+	g := expander.Group{
+		ID: strings.ReplaceAll(m.Type, ".", "-"), Labels: map[string]string{"node.kubernetes.io/instance-type": m.Type},
+		Capacity: resources(m.MilliCPU, m.MemoryMi), Allocatable: resources(m.AllocatableMilliCPU, m.AllocatableMemoryMi),
+	}
+	if m.GPUs > 0 {
+		g.Labels["k8s.amazonaws.com/accelerator"] = strings.ToLower(m.GPUModel)
+	}
+	return sim.GroupSpec{Group: g, HourlyCost: m.HourlyCost, Max: sim.MaxGroupNodes}
+}
