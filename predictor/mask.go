@@ -7,11 +7,12 @@ import (
 
 const (
 	maskSteps     = 50.0 // codes per unit of log ratio
-	maskWidth     = 5 * 1.4826
+	maskWidth     = 8 * 1.4826
 	maskSmallest  = 0.02 // of the median deviation
 	maskRun       = 3 * 3600
 	maskWeeks     = 4
-	maskRecurring = 2 // weeks in which the slot was odd too: a job, not an accident
+	maskDays      = 6
+	maskRecurring = 2 // weeks or days in which the slot was odd too: a job, not an accident
 	maskAnalogs   = 3 // fewer past days say nothing about what is usual
 )
 
@@ -70,15 +71,27 @@ func (o *outliers) mark(h *history, c *clock, slot int64) {
 		}
 		return
 	}
-	weeks := 0
+	if !o.recurs(h, c, slot) {
+		h.masked.set(h.index(slot), true)
+	}
+}
+
+// recurs says that the clock time of slot was odd before: in two of the last
+// four weeks, as a weekly job is, or on two of the last six days, as the edge of
+// a daily peak is that comes a little earlier or later.
+func (o *outliers) recurs(h *history, c *clock, slot int64) bool {
+	weeks, days := 0, 0
 	for w := 1; w <= maskWeeks; w++ {
 		if past := c.shift(slot, 7*w); h.holds(past) && o.odd.get(h.index(past)) {
 			weeks++
 		}
 	}
-	if weeks < maskRecurring {
-		h.masked.set(h.index(slot), true)
+	for d := 1; d <= maskDays; d++ {
+		if past := c.shift(slot, d); h.holds(past) && o.odd.get(h.index(past)) {
+			days++
+		}
 	}
+	return weeks >= maskRecurring || days >= maskRecurring
 }
 
 func deviation(y, base, mean float64) float64 {
