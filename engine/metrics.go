@@ -13,12 +13,14 @@ import (
 
 // metrics are all metrics of the engine. Those of single services are collected from the board, see boardCollector.
 type metrics struct {
-	ticks        *prometheus.HistogramVec
-	skipped      prometheus.Counter
-	evaluations  *prometheus.CounterVec
-	signalErrors *prometheus.CounterVec
-	saves        *prometheus.CounterVec
-	backfills    *prometheus.CounterVec
+	ticks       *prometheus.HistogramVec
+	skipped     prometheus.Counter
+	evaluations *prometheus.CounterVec
+	// answered and unavailable are its usual outcomes, looked up once.
+	answered, unavailable prometheus.Counter
+	signalErrors          *prometheus.CounterVec
+	saves                 *prometheus.CounterVec
+	backfills             *prometheus.CounterVec
 
 	decided  *prometheus.CounterVec
 	stages   *prometheus.CounterVec
@@ -78,9 +80,8 @@ func newMetrics(registerer prometheus.Registerer, e *Engine) *metrics {
 	for _, cause := range []string{causeBusy, causePanic, causeCheck} {
 		m.failOpen.WithLabelValues(cause)
 	}
-	for _, outcome := range []string{"answered", "unavailable", "panic"} {
-		m.evaluations.WithLabelValues(outcome)
-	}
+	m.answered, m.unavailable = m.evaluations.WithLabelValues("answered"), m.evaluations.WithLabelValues("unavailable")
+	m.evaluations.WithLabelValues("panic")
 	if registerer != nil {
 		registerer.MustRegister(boardCollector{e})
 	}

@@ -22,11 +22,11 @@ type recorded struct {
 // record adds a decision to the log if it says something new: another target, another reason, or nothing for five
 // minutes. A record for each of 10,000 services and each tick would drown what matters.
 func (e *Engine) record(s *service, d *scaler.Decision) {
-	outcome := "answered"
-	if d.Unavailable != "" {
-		outcome = "unavailable"
+	if d.Unavailable == "" {
+		e.metrics.answered.Inc()
+	} else {
+		e.metrics.unavailable.Inc()
 	}
-	e.metrics.evaluations.WithLabelValues(outcome).Inc()
 	last := &s.recorded
 	changed := last.at.IsZero() || last.replicas != d.Replicas || last.unavailable != d.Unavailable
 	if !changed && last.binding == d.Binding && last.limited == d.Limited && slices.Equal(last.reasons, d.Reasons) &&

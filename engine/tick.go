@@ -123,7 +123,6 @@ func (e *Engine) evaluate(ctx context.Context, at time.Time, due []*service) {
 // enter adds a service to a batch. A new configuration takes effect here, between two evaluations.
 func (e *Engine) enter(b *batch, s *service) {
 	e.switchOver(s)
-	clear(s.signals)
 	r := reading{service: s, forecastQuery: -1, inputs: scaler.Inputs{
 		Signals: s.signals, CurrentReplicas: -1, HPATolerance: defaultTolerance,
 	}}
@@ -197,6 +196,7 @@ func (e *Engine) finish(b *batch, i int) {
 	defer s.mu.Unlock()
 	defer func() {
 		if p := recover(); p != nil {
+			clear(s.signals)
 			e.metrics.evaluations.WithLabelValues("panic").Inc()
 			e.log.Error("evaluation failed; the last answer stands until it is too old",
 				"service", s.id, "error", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -210,6 +210,7 @@ func (e *Engine) finish(b *batch, i int) {
 	r.inputs.Forecast = e.plan(s, r.arrivals, b.at)
 	next := &entry{keep: keepFor(&policy, e.config.Load().EvaluationInterval)}
 	next.decision, s.state = scaler.Evaluate(policy, s.state, r.inputs, b.at)
+	clear(s.signals)
 	s.publish(next)
 	e.record(s, &next.decision)
 }

@@ -87,10 +87,27 @@ func compile(c *config.Config, t Trigger) (*config.Service, error) {
 	s, err := c.ServiceFromMetadata(t.Namespace, t.ScaledObject, t.Metadata)
 	switch {
 	case err == nil:
-		return &s, nil
+		return compact(s), nil
 	case errors.Is(err, config.ErrUnknownService):
 		return nil, fmt.Errorf("%w: %w", ErrUnknownService, err)
 	default:
 		return nil, fmt.Errorf("%w: %w", ErrInvalidTrigger, err)
 	}
+}
+
+// compact keeps of a compiled trigger what an evaluation needs, and equal parts once: with 10,000 triggers the rest is
+// most of the memory, which the garbage collector walks through again and again.
+func compact(s config.Service) *config.Service {
+	s.Queries = slices.Clone(s.Queries)
+	for i := range s.Queries {
+		q := &s.Queries[i]
+		q.Alone = ""
+		if first := &s.Queries[0]; maps.Equal(first.Match, q.Match) {
+			q.Match = first.Match
+		}
+	}
+	if s.Forecast.Rate == nil {
+		s.Forecast = config.ForecastSettings{Mode: s.Forecast.Mode}
+	}
+	return &s
 }
