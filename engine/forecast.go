@@ -41,10 +41,10 @@ func arrivalsOf(samples []scaler.Sample, err error) arrivals {
 // slotMean collects readings into slots: a reading at the end of a slot belongs to it, because a rate speaks of the time
 // before it.
 type slotMean struct {
-	start        time.Time
-	sum          float64
-	valid, asked int
-	last         time.Time
+	start time.Time
+	sum   float64
+	valid int
+	last  time.Time
 }
 
 // finished is a slot that is over.

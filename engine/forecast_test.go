@@ -172,8 +172,10 @@ func TestSlotMean(t *testing.T) {
 	reading(31*30*time.Second, 400, true) // the same tick again
 	reading(45*30*time.Second, 4, true)   // the loop was away: the slot before has one reading of ten
 	want := []finished{
-		{start, 5.5, true}, {start.Add(slotLength), 4, true},
-		{start.Add(2 * slotLength), math.NaN(), false}, {start.Add(3 * slotLength), math.NaN(), false},
+		{start, 5.5, true},
+		{start.Add(slotLength), 4, true},
+		{start.Add(2 * slotLength), math.NaN(), false},
+		{start.Add(3 * slotLength), math.NaN(), false},
 	}
 	same := cmp.Comparer(func(a, b finished) bool {
 		return a.start.Equal(b.start) && a.ok == b.ok && (a.rate == b.rate || !a.ok)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/warmpool/warmpool/config"
@@ -135,7 +136,7 @@ func (e *Engine) enter(b *batch, s *service) {
 	queries := s.compiled.Queries
 	if rate := s.compiled.Forecast.Rate; s.forecast != nil && rate != nil {
 		r.forecastQuery = len(queries)
-		queries = append(queries[:len(queries):len(queries)], *rate)
+		queries = append(slices.Clip(queries), *rate)
 	}
 	r.open = len(queries)
 	b.reads = append(b.reads, r)

@@ -71,8 +71,7 @@ const longestDetail = 200
 
 // requestError turns an error of the client library into one of ours. status is the HTTP status, 0 without an answer.
 func requestError(err error, status int) *Error {
-	var own *Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}
 	var network net.Error

@@ -24,7 +24,7 @@ const (
 	leastCoverage = 0.7
 )
 
-// Rewind reads what [Reader.Read] would have reported at each multiple of step from from to to, both included, and
+// Rewind reads what [Reader.Read] would have reported at each multiple of step between two times, both included, and
 // reports all samples of a query at once. It serves to rebuild short windows of many services after a start, in one
 // request per expression: (to-from)/step must be below 10,080.
 func (r *Reader) Rewind(ctx context.Context, from, to time.Time, step time.Duration, services [][]config.Query, report Report) {
@@ -78,8 +78,8 @@ func seriesSamples(q config.Query, value, age *table) ([]scaler.Sample, error) {
 	return samples, nil
 }
 
-// History returns the mean of a query over each slot from from to to, NaN where less than 70 % of a slot is known.
-// from and to must be multiples of slot. Only the query's own row is transferred, a week per request.
+// History returns the mean of a query over each slot between two times, NaN where less than 70 % of a slot is known.
+// Both times must be multiples of slot. Only the query's own row is transferred, a week per request.
 func (r *Reader) History(ctx context.Context, q config.Query, from, to time.Time, slot time.Duration) ([]float64, error) {
 	step := slot / pointsPerSlot
 	if step <= 0 || !from.Equal(from.Truncate(slot)) || !to.Equal(to.Truncate(slot)) || to.Before(from) {

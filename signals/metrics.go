@@ -1,8 +1,9 @@
 package signals
 
 import (
+	"errors"
+
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 type metrics struct {
@@ -12,25 +13,41 @@ type metrics struct {
 	warnings prometheus.Counter
 }
 
-func newMetrics(registerer prometheus.Registerer) *metrics {
-	factory := promauto.With(registerer)
+func newMetrics(r prometheus.Registerer) *metrics {
 	return &metrics{
-		requests: factory.NewCounterVec(prometheus.CounterOpts{
+		requests: register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "warmpool_prometheus_requests_total",
 			Help: "Requests sent to the metric store, retries included, by result: ok or the class of the failure.",
-		}, []string{"result"}),
-		seconds: factory.NewHistogram(prometheus.HistogramOpts{
+		}, []string{"result"})),
+		seconds: register(r, prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "warmpool_prometheus_request_duration_seconds",
 			Help:    "Time of one request to the metric store.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2, 5, 10},
-		}),
-		inFlight: factory.NewGauge(prometheus.GaugeOpts{
+		})),
+		inFlight: register(r, prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "warmpool_prometheus_requests_in_flight",
 			Help: "Requests to the metric store that have not been answered yet.",
-		}),
-		warnings: factory.NewCounter(prometheus.CounterOpts{
+		})),
+		warnings: register(r, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "warmpool_prometheus_warnings_total",
 			Help: "Answers of the metric store that carried a warning, such as a partial response.",
-		}),
+		})),
 	}
+}
+
+// register lets a reader that replaces another, after a change of the configuration, go on with its metrics.
+func register[C prometheus.Collector](r prometheus.Registerer, collector C) C {
+	if r == nil {
+		return collector
+	}
+	err := r.Register(collector)
+	if known, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		if same, ok := known.ExistingCollector.(C); ok {
+			return same
+		}
+	}
+	if err != nil {
+		panic(err) // two metrics of one name in one program
+	}
+	return collector
 }

@@ -2,6 +2,7 @@ package signals
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -28,11 +29,14 @@ func (o outcome) class() string {
 	if o.err == nil {
 		return "ok"
 	}
-	return o.err.(*Error).Class()
+	if failure, ok := errors.AsType[*Error](o.err); ok {
+		return failure.Class()
+	}
+	return "not classified"
 }
 
 // readAll reads and fails the test unless each query is reported exactly once.
-func readAll(t *testing.T, r *Reader, ctx context.Context, at time.Time, services ...[]config.Query) [][]outcome {
+func readAll(ctx context.Context, t *testing.T, r *Reader, at time.Time, services ...[]config.Query) [][]outcome {
 	t.Helper()
 	outcomes := make([][]outcome, len(services))
 	reported := 0
@@ -86,7 +90,7 @@ func TestRealPrometheus(t *testing.T) {
 	}
 	defer r.Close()
 	read := func(q config.Query) outcome {
-		return readAll(t, r, t.Context(), time.Now(), []config.Query{q})[0][0]
+		return readAll(t.Context(), t, r, time.Now(), []config.Query{q})[0][0]
 	}
 
 	engine.Set(t, vllm("prod", "a", 3)+vllm("prod", "b", 100)+vllm("other", "a", 50))

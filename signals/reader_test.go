@@ -22,6 +22,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
 	"github.com/warmpool/warmpool/config"
@@ -94,7 +95,7 @@ func TestOneRequestForATemplate(t *testing.T) {
 		q.AgeExpr = "age"
 		asked[i] = []config.Query{q}
 	}
-	got := readAll(t, r, t.Context(), at, asked...)
+	got := readAll(t.Context(), t, r, at, asked...)
 	if len(exprs) != 2 {
 		t.Errorf("%d requests for %d services of one template, want 2", len(exprs), services)
 	}
@@ -185,7 +186,7 @@ func TestFaults(t *testing.T) {
 				timeout = 300 * time.Millisecond
 			}
 			r := newTestReader(t, Options{URL: server.URL, Timeout: timeout, largest: 4000})
-			got := readAll(t, r, t.Context(), time.Now(), []config.Query{query("good")}, []config.Query{query(c.expr)})
+			got := readAll(t.Context(), t, r, time.Now(), []config.Query{query("good")}, []config.Query{query(c.expr)})
 			if got[1][0].class() != c.class {
 				t.Errorf("class %s (%v), want %s", got[1][0].class(), got[1][0].err, c.class)
 			}
@@ -205,7 +206,7 @@ func TestUnreachable(t *testing.T) {
 	address := strings.TrimPrefix(closed.URL, "http://")
 	closed.Close()
 	r := newTestReader(t, Options{URL: "http://" + address})
-	got := readAll(t, r, t.Context(), time.Now(), []config.Query{query("x")})[0][0]
+	got := readAll(t.Context(), t, r, time.Now(), []config.Query{query("x")})[0][0]
 	if got.class() != "unreachable" || !strings.Contains(got.err.Error(), address) {
 		t.Errorf("got %v, want unreachable with the address", got.err)
 	}
@@ -264,7 +265,7 @@ func TestDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		started := time.Now()
-		got := readAll(t, r, ctx, started, []config.Query{query("a")}, []config.Query{query("b")}, []config.Query{query("c")})
+		got := readAll(ctx, t, r, started, []config.Query{query("a")}, []config.Query{query("b")}, []config.Query{query("c")})
 		if took := time.Since(started); took != 3*time.Second {
 			t.Errorf("read took %v, want the deadline of 3s", took)
 		}
@@ -297,7 +298,7 @@ func TestCredentials(t *testing.T) {
 	})
 	for _, want := range []string{"first", "second"} {
 		write(want)
-		got := readAll(t, r, t.Context(), time.Now(), []config.Query{query("x")})[0][0]
+		got := readAll(t.Context(), t, r, time.Now(), []config.Query{query("x")})[0][0]
 		if got.err != nil {
 			t.Fatal(got.err)
 		}
@@ -310,14 +311,14 @@ func TestCredentials(t *testing.T) {
 		{URL: server.URL, Username: "user", PasswordFile: token},
 	} {
 		o.TLS.CAFile = ca
-		readAll(t, newTestReader(t, o), t.Context(), time.Now(), []config.Query{query("x")})
+		readAll(t.Context(), t, newTestReader(t, o), time.Now(), []config.Query{query("x")})
 		request := http.Request{Header: seen}
 		if user, password, _ := request.BasicAuth(); user != "user" || password != "second" {
 			t.Errorf("basic authentication sent %q and %q", user, password)
 		}
 	}
 	stranger := newTestReader(t, Options{URL: server.URL})
-	if got := readAll(t, stranger, t.Context(), time.Now(), []config.Query{query("x")})[0][0]; got.class() != "unreachable" {
+	if got := readAll(t.Context(), t, stranger, time.Now(), []config.Query{query("x")})[0][0]; got.class() != "unreachable" {
 		t.Errorf("a server with an unknown CA was read: %v", got)
 	}
 }
@@ -342,7 +343,7 @@ func TestClientCertificate(t *testing.T) {
 	r := newTestReader(t, Options{URL: server.URL, TLS: files})
 	for _, name := range []string{"first", "second"} {
 		writePair(t, files, name)
-		if got := readAll(t, r, t.Context(), time.Now(), []config.Query{query("x")})[0][0]; got.err != nil {
+		if got := readAll(t.Context(), t, r, time.Now(), []config.Query{query("x")})[0][0]; got.err != nil {
 			t.Fatal(got.err)
 		}
 		if seen != name {
@@ -375,6 +376,32 @@ func writePEM(t *testing.T, path, kind string, content []byte) {
 	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestReadersShareMetrics counts the requests of a reader and of its successor in one metric.
+func TestReadersShareMetrics(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, vector(vectorRow("1")))
+	}))
+	defer server.Close()
+	registry := prometheus.NewRegistry()
+	for range 2 {
+		r := newTestReader(t, Options{URL: server.URL, Metrics: registry})
+		readAll(t.Context(), t, r, time.Now(), []config.Query{query("x")})
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "warmpool_prometheus_requests_total" {
+			if n := f.GetMetric()[0].GetCounter().GetValue(); n != 2 {
+				t.Errorf("%v requests counted, want 2", n)
+			}
+			return
+		}
+	}
+	t.Error("no metric of requests")
 }
 
 func TestOptionsAreChecked(t *testing.T) {
