@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"slices"
 	"time"
 
 	"github.com/warmpool/warmpool/bench/sim"
@@ -47,6 +48,10 @@ func (t *tally) choice(d *expander.Decision) {
 	}
 }
 
+func machineOf(id string) machine {
+	return machines[slices.IndexFunc(machines, func(m machine) bool { return m.id == id })]
+}
+
 // decision is the newest replica target of the service.
 func (d *driver) decision() *scaler.Decision {
 	records := d.log.List(decisions.Filter{Kind: decisions.KindScaler, Limit: 1})
@@ -64,6 +69,16 @@ func (d *driver) opening() {
 	n.printf("  page     http://%s/\n", d.server.Addr("admin"))
 	n.printf("  metrics  http://%s/metrics\n", d.server.Addr("admin"))
 	n.printf("  pace     1 real second is %.0f virtual minutes\n\n", d.options.Speed/60)
+	n.printf("  %s serves %d to %d replicas, one GPU each. Its node groups, in order of preference:\n", n.paint(bold, service), smallest, largest)
+	for i, id := range []string{"inference-g5", "elastic-spot-g5", "elastic-g5"} {
+		m := machineOf(id)
+		about := "on-demand"
+		if m.spot {
+			about = "spot, for everybody; now and then there is none to be had"
+		}
+		n.printf("    %d. %-16s $%.2f an hour, up to %d, %s\n", i+1, m.id, m.hourlyCost, m.max, about)
+	}
+	n.printf("  Analytics jobs tolerate every taint, but their policy gives them spot nodes only.\n\n")
 }
 
 func (d *driver) closing(at time.Time) {
@@ -85,7 +100,7 @@ func (d *driver) closing(at time.Time) {
 		}
 	}
 	if d.tally.refused > 0 {
-		n.printf(", %d × none", d.tally.refused)
+		n.printf("; %d times it kept a job off nodes that are not its own", d.tally.refused)
 	}
 	n.printf("\n  spot          %d nodes had no capacity, %d were taken back, %d times on-demand stood in\n", d.tally.stockOuts, d.tally.reclaims, d.tally.fallbacks)
 	n.printf("  push          %d activations streamed; %d calls failed\n", d.keda.pushes.Load(), d.tally.failures)

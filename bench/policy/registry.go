@@ -43,8 +43,8 @@ var entries = []entry{
 	{"holt-winters", "headroom on forecast and rate", 0, []float64{1.5, 1, 0.6, 0.4, 0.25, 0.1, 0, -0.1, -0.2}, pure(newHoltWinters)},
 	{"linear", "headroom on forecast and rate", 0, []float64{1.5, 1, 0.6, 0.4, 0.25, 0.1, 0, -0.1, -0.2}, pure(newLinear)},
 	{"week-maximum", "headroom on forecast and rate", 0, []float64{1, 0.6, 0.4, 0.25, 0.1, 0, -0.1, -0.2, -0.3}, pure(newWeekMaximum)},
-	{"warmpool-reactive", "planned share of a replica", 0.8, []float64{0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.8, 0.9, 0.98}, newWarmpoolReactive},
-	{"warmpool", "tolerated share of short time", 0.01, []float64{0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.15}, newWarmpool},
+	{"warmpool-reactive", "planned share of a replica", 0.8, []float64{0.35, 0.45, 0.55, 0.65, 0.75, 0.8, 0.9, 0.98}, newWarmpoolReactive},
+	{"warmpool", "planned share of a replica", 0.8, []float64{0.35, 0.45, 0.55, 0.65, 0.75, 0.8, 0.85, 0.9, 0.98}, newWarmpool},
 	{"oracle", "headroom", 0, []float64{0}, newOracle},
 }
 

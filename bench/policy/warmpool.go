@@ -35,17 +35,22 @@ const (
 	replayService   = "service"
 )
 
-func newWarmpool(e Env, maxShort float64) (sim.Policy, error) {
+// standardShort is the share of time slots that may be short, the default of the configuration.
+const standardShort = 0.01
+
+func newWarmpool(e Env, utilization float64) (sim.Policy, error) {
 	return newEngine("warmpool", e, fmt.Sprintf(`
     perReplica: {concurrency: %d, serviceTime: %s, maxUtilization: %v}
+    gpuUtilization: {scaleUp: %v}
     forecast: {mode: active, rate: gateway, maxShort: %v%%, timeZone: UTC, maxPrewarm: 100%%}`,
-		sim.Slots, e.Load.MeanHold.Round(time.Millisecond), sim.PlannedUtilization, 100*maxShort))
+		sim.Slots, e.Load.MeanHold.Round(time.Millisecond), utilization, utilization, 100*standardShort))
 }
 
 func newWarmpoolReactive(e Env, utilization float64) (sim.Policy, error) {
 	return newEngine("warmpool-reactive", e, fmt.Sprintf(`
     perReplica: {concurrency: %d, serviceTime: %s, maxUtilization: %v}
-    forecast: {mode: "off"}`, sim.Slots, e.Load.MeanHold.Round(time.Millisecond), utilization))
+    gpuUtilization: {scaleUp: %v}
+    forecast: {mode: "off"}`, sim.Slots, e.Load.MeanHold.Round(time.Millisecond), utilization, utilization))
 }
 
 func newEngine(name string, e Env, settings string) (sim.Policy, error) {

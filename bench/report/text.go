@@ -25,10 +25,14 @@ type table struct{ rows [][]string }
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
 func (t *table) write(w io.Writer) error {
+	width := 0
+	for _, row := range t.rows {
+		width = max(width, len(row[0]))
+	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, row := range t.rows {
-		// The first column is aligned to the left by hand.
-		fmt.Fprintf(tw, "%s\t\n", strings.Join(row, "\t"))
+		// All columns but the first are aligned to the right. The buffer behind the writer cannot fail before Flush.
+		fmt.Fprintf(tw, "%-*s\t%s\t\n", width, row[0], strings.Join(row[1:], "\t"))
 	}
 	if err := tw.Flush(); err != nil {
 		return fmt.Errorf("write table: %w", err)
@@ -50,23 +54,19 @@ func (t Traffic) WriteText(w io.Writer) error {
 		time.Duration(t.StartupSeconds*float64(time.Second)), t.ScoredFrom.Format("2006-01-02 15:04"), t.ScoredTo.Format("2006-01-02 15:04"), seeds); err != nil {
 		return fmt.Errorf("write result: %w", err)
 	}
-	width := 0
-	for _, p := range t.Policies {
-		width = max(width, len(p.Policy))
-	}
 	rows := table{}
-	rows.add(fmt.Sprintf("%-*s", width, "policy"), "on time", "wait p50", "p95", "p99", "GPU-hours", "cost $", "changes", "short min")
+	rows.add("policy", "on time", "wait p50", "p95", "p99", "GPU-hours", "cost $", "changes", "short min")
 	for _, p := range t.Policies {
-		rows.add(fmt.Sprintf("%-*s", width, p.Policy), fmt.Sprintf("%.3f %%", 100*p.SLOAttainment), seconds(p.Wait.P50), seconds(p.Wait.P95), seconds(p.Wait.P99),
+		rows.add(p.Policy, fmt.Sprintf("%.3f %%", 100*p.SLOAttainment), seconds(p.Wait.P50), seconds(p.Wait.P95), seconds(p.Wait.P99),
 			fmt.Sprintf("%.1f", p.GPUHours), fmt.Sprintf("%.0f", p.Cost), fmt.Sprintf("%.0f", p.Changes), fmt.Sprintf("%.0f", p.ShortMinutes))
 	}
 	if err := rows.write(w); err != nil {
 		return err
 	}
-	return t.writeFrontiers(w, width)
+	return t.writeFrontiers(w)
 }
 
-func (t Traffic) writeFrontiers(w io.Writer, width int) error {
+func (t Traffic) writeFrontiers(w io.Writer) error {
 	if len(t.Frontiers) == 0 {
 		return nil
 	}
@@ -74,14 +74,14 @@ func (t Traffic) writeFrontiers(w io.Writer, width int) error {
 		return fmt.Errorf("write result: %w", err)
 	}
 	rows := table{}
-	head := []string{fmt.Sprintf("%-*s", width, "policy")}
+	head := []string{"policy"}
 	for _, target := range Targets {
 		head = append(head, fmt.Sprintf("%g %% late", 100*target), "÷ oracle")
 	}
 	rows.add(head...)
 	oracle := t.oracleHours()
 	for _, f := range t.Frontiers {
-		row := []string{fmt.Sprintf("%-*s", width, f.Policy)}
+		row := []string{f.Policy}
 		for _, hours := range f.AtLateness {
 			switch {
 			case hours == nil:
