@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -277,6 +278,61 @@ func TestRestartScalesNothingDown(t *testing.T) {
 		}
 		wantTarget(t, e, id, 2)
 	})
+}
+
+// TestHistoryUnreadableAtStart has a metric store that answers instant queries but no range queries at first: a restart
+// then gives no answer rather than one that forgets the last window, and goes on after a minute at the latest.
+func TestHistoryUnreadableAtStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		readableAfter time.Duration
+		wants         map[time.Duration]int
+	}{
+		"comes back": {20 * time.Second, map[time.Duration]int{0: -1, 15 * time.Second: -1, 30 * time.Second: 9}},
+		"stays away": {time.Hour, map[time.Duration]int{0: -1, 45 * time.Second: -1, 60 * time.Second: 2}},
+		"never lost": {0, map[time.Duration]int{0: 9}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				source := &forgetful{fakeSource: newFakeSource(), until: start.Add(c.readableAfter)}
+				source.rewind = true
+				source.set("waiting_of_ml_chat", 0)
+				source.setFunc("running_of_ml_chat", func(at time.Time) (float64, error) {
+					if at.Before(start.Add(-10 * time.Second)) {
+						return 9, nil
+					}
+					return 2, nil
+				})
+				e := newTestEngine(t, Options{Config: testConfig(t, serviceYAML("ml", "chat", "")), Source: source})
+				id := mustResolve(t, e, triggerOf("ml", "object", "chat"))
+				for _, after := range slices.Sorted(maps.Keys(c.wants)) {
+					sleepUntil(t.Context(), start.Add(after))
+					e.Tick(t.Context(), start.Add(after))
+					wantTarget(t, e, id, c.wants[after])
+				}
+			})
+		})
+	}
+}
+
+// forgetful fails every range query until a time.
+type forgetful struct {
+	*fakeSource
+	until time.Time
+}
+
+func (f *forgetful) Rewind(ctx context.Context, from, to time.Time, step time.Duration, services [][]config.Query,
+	report func(int, int, []scaler.Sample, error),
+) {
+	if time.Now().Before(f.until) {
+		for s := range services {
+			for q := range services[s] {
+				report(s, q, nil, errors.New("status 422"))
+			}
+		}
+		return
+	}
+	f.fakeSource.Rewind(ctx, from, to, step, services, report)
 }
 
 // TestResolve covers what callers can get wrong.

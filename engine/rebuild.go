@@ -8,12 +8,16 @@ import (
 	"github.com/warmpool/warmpool/scaler"
 )
 
-// longestRewind bounds what is read again after a start; the metric store gives it in one request per expression.
-const longestRewind = time.Hour
+const (
+	// longestRewind bounds what is read again after a start; the metric store gives it in one request per expression.
+	longestRewind = time.Hour
+	// rebuildFor is how long a service goes without an answer because its history cannot be read.
+	rebuildFor = time.Minute
+)
 
 // rebuild gives the services of a batch that were never evaluated the state they would have, so that a restart scales
-// nothing down. A service whose history cannot be read starts without: it then has no answer before its first sample,
-// and nothing is lowered within its first window.
+// nothing down. While the history cannot be read, a service has no answer, which leaves its replicas alone; after a
+// minute of that, or with a stored state, it starts without.
 func (e *Engine) rebuild(ctx context.Context, b *batch) {
 	var fresh []int
 	var queries [][]config.Query
@@ -23,7 +27,9 @@ func (e *Engine) rebuild(ctx context.Context, b *batch) {
 		if s.rebuilt {
 			continue
 		}
-		s.rebuilt = true
+		if s.rebuildSince.IsZero() {
+			s.rebuildSince = b.at
+		}
 		fresh = append(fresh, i)
 		queries = append(queries, s.compiled.Queries)
 		window = max(window, s.compiled.Policy.ScaleDown.Window)
@@ -34,6 +40,7 @@ func (e *Engine) rebuild(ctx context.Context, b *batch) {
 	step := e.config.Load().EvaluationInterval
 	to := b.at.Add(-step)
 	histories := make([]scaler.History, len(fresh))
+	read := make([]bool, len(fresh))
 	for i := range histories {
 		histories[i] = scaler.History{Signals: map[scaler.Signal][]scaler.Sample{}, Current: -1, Step: step}
 		histories[i].Current = b.reads[fresh[i]].inputs.CurrentReplicas
@@ -41,7 +48,8 @@ func (e *Engine) rebuild(ctx context.Context, b *batch) {
 	ctx, cancel := halfOf(ctx)
 	defer cancel()
 	e.source.Rewind(ctx, to.Add(-min(max(window, 4*step), longestRewind)), to, step, queries,
-		func(i, query int, samples []scaler.Sample, _ error) {
+		func(i, query int, samples []scaler.Sample, err error) {
+			read[i] = read[i] || err == nil || classOf(err) == classEmpty
 			if q := &queries[i][query]; !q.PerReadyPod {
 				histories[i].Signals[q.Signal] = samples
 			}
@@ -49,12 +57,27 @@ func (e *Engine) rebuild(ctx context.Context, b *batch) {
 	for i, at := range fresh {
 		s := b.reads[at].service
 		stored, ok := e.store.state(s.id)
+		if !read[i] && !ok && len(queries[i]) > 0 && b.at.Sub(s.rebuildSince) < rebuildFor {
+			b.reads[at].held = true
+			continue
+		}
+		s.rebuilt = true
 		s.state = scaler.Rebuild(s.compiled.Policy, histories[i], to)
 		if ok {
 			s.state = merge(s.state, stored)
 		}
 	}
 }
+
+// withoutHistory takes back an answer that could be lower than the last one before a restart.
+func withoutHistory(d *scaler.Decision) {
+	if d.Unavailable == "" {
+		d.Unavailable, d.Active = "the last scale-down window cannot be read from the metric store yet", false
+	}
+}
+
+// classEmpty is the class of a failure that is an answer all the same: the store knows no such series.
+const classEmpty = "empty"
 
 // halfOf leaves the other half of the time to the reading itself.
 func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {

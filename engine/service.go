@@ -32,7 +32,9 @@ type service struct {
 	state    scaler.State
 	forecast *forecast
 	rebuilt  bool
-	recorded recorded
+	// rebuildSince is when rebuilding was first tried.
+	rebuildSince time.Time
+	recorded     recorded
 	// signals is emptied and used again for each evaluation, which keeps nothing of it.
 	signals map[scaler.Signal][]scaler.Sample
 

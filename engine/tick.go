@@ -90,6 +90,8 @@ type reading struct {
 	// forecastQuery is the index of the query for the predictor, -1 without one; arrivals its result, NaN if invalid.
 	forecastQuery int
 	arrivals      arrivals
+	// held services are evaluated for the record only: what they were before is not known yet.
+	held bool
 	// open counts the queries that are not reported yet.
 	open int
 }
@@ -210,7 +212,13 @@ func (e *Engine) finish(b *batch, i int) {
 	}
 	r.inputs.Forecast = e.plan(s, r.arrivals, b.at)
 	next := &entry{keep: keepFor(&policy, e.config.Load().EvaluationInterval)}
-	next.decision, s.state = scaler.Evaluate(policy, s.state, r.inputs, b.at)
+	decision, state := &next.decision, s.state
+	*decision, state = scaler.Evaluate(policy, state, r.inputs, b.at)
+	if r.held {
+		withoutHistory(decision)
+	} else {
+		s.state = state
+	}
 	clear(s.signals)
 	s.publish(next)
 	e.record(s, &next.decision)
