@@ -36,6 +36,21 @@ func (w *world) scrape() {
 	w.recorded = append(w.recorded, r)
 }
 
+// remember fills the metric store with the quiet hour before the day, which was served by the smallest number of
+// replicas.
+func (w *world) remember() {
+	begin, rates := w.load.Series.Resample(sim.Slot)
+	for at := w.start.Add(-time.Hour); !at.After(w.start); at = at.Add(sim.HPASync) {
+		rate := rates[int(at.Sub(begin)/sim.Slot)]
+		running := min(rate*sim.MeanServiceTime.Seconds(), smallest*sim.Slots)
+		busy := running / (smallest * sim.Slots)
+		w.recorded = append(w.recorded, reading{at: at, values: map[scaler.Signal]float64{
+			scaler.Rate: rate, scaler.Waiting: 0, scaler.Running: running, scaler.Utilization: busy, scaler.KVCache: 0.9 * busy,
+			scaler.Latency: sim.MeanServiceTime.Seconds(),
+		}})
+	}
+}
+
 // Read implements engine.Source: every service is the one of the demo.
 func (w *world) Read(_ context.Context, at time.Time, services [][]config.Query,
 	report func(service, query int, samples []scaler.Sample, err error),

@@ -77,6 +77,7 @@ func newWorld(start time.Time, seed uint64) (*world, error) {
 	}
 	w.observe()
 	w.events = nil
+	w.remember()
 	w.publish()
 	return w, nil
 }
