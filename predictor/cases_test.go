@@ -266,6 +266,9 @@ func caseClockChange(t *testing.T, c bugCase) {
 	for i, row := range expect.Rows {
 		for seed := range uint64(seeds) {
 			for _, noise := range given.History.Noise {
+				if noise == 0 && seed > 0 {
+					continue
+				}
 				k := kitchen{recipe: given.History, loc: loc, target: instant(t, row.Target), noise: noise, random: rand.New(rand.NewPCG(1, seed))}
 				s := k.serve(t, instant(t, given.Origins[i]), 8, nil)
 				checkRow(t, s, 8, row)
@@ -297,6 +300,9 @@ func caseWeekend(t *testing.T, c bugCase) {
 		}
 		for seed := range uint64(seeds) {
 			for _, noise := range given.History.Noise {
+				if noise == 0 && seed > 0 {
+					continue
+				}
 				t.Run(fmt.Sprint(row.Target, seed, noise), func(t *testing.T) {
 					k := kitchen{recipe: given.History, loc: loc, target: at, noise: noise, random: rand.New(rand.NewPCG(2, seed))}
 					checkRow(t, k.serve(t, at.Add(-20*time.Minute), given.C1, nil), given.C1, row)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -208,7 +209,22 @@ func TestStateFitsTheBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("persisted state: %d bytes; in memory: %d bytes", len(data), s.Bytes())
+	const many = 50
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	services := make([]*Service, many)
+	for i := range services {
+		services[i] = newService(t, Settings{Mode: Active, Lead: 15 * time.Minute})
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	heap := int(after.HeapAlloc-before.HeapAlloc) / many
+	runtime.KeepAlive(services)
+	t.Logf("persisted state: %d bytes; in memory: %d bytes, %d by the heap", len(data), s.Bytes(), heap)
+	if heap > s.Bytes()*6/5 || heap < s.Bytes()*4/5 {
+		t.Errorf("the heap holds %d bytes a service, Bytes says %d", heap, s.Bytes())
+	}
 	if s.Bytes() > 256<<10 || len(data) > 256<<10 {
 		t.Errorf("%d bytes in memory and %d persisted, at most 256 KB", s.Bytes(), len(data))
 	}

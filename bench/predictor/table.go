@@ -114,11 +114,12 @@ func (v values) share(holds func(float64) bool) float64 {
 }
 
 func printTables(w io.Writer, results []result) {
-	fmt.Fprintf(w, "# Predictor against rivals\n\n%d recorded series. Cost is replica-hours over those of an oracle; 1 replica carries an eighth of the mean.\n", len(results))
+	fmt.Fprintf(w, "# Predictor against rivals\n\nPrinted by `go run ./bench/predictor -traces DIR`; the traces are not part of the repository.\n\n%d recorded series. Cost is replica-hours over those of an oracle; 1 replica carries an eighth of the mean.\n", len(results))
 	fmt.Fprint(w, "Medians over the series; in parentheses seasonal / noisy / unseasonal and the worst series.\n\n")
 	printMethods(w, results)
 	printClosed(w, results)
 	printGoals(w, results)
+	printReference(w, results)
 	printSeries(w, results)
 	printFootprint(w, results)
 }
@@ -174,15 +175,16 @@ func printClosed(w io.Writer, results []result) {
 }
 
 func printSeries(w io.Writer, results []result) {
-	fmt.Fprint(w, "## Series one by one: cost at 2 %, short / 30 / 60 min\n\n")
+	fmt.Fprint(w, "## Series one by one: cost at 2 %, short / 30 / 60 min\n\nIn parentheses the figures of the method as it was specified.\n\n")
 	shown := []string{reactive, holtWinters, profile, reactiveScale, warmpool}
 	fmt.Fprintf(w, "| series | group | %s | %s at 0.5 %% | closed loop | WAPE at 30: %s (last value) | coverage | online at 30: short, cost |\n", strings.Join(shown, " | "), warmpool, warmpool)
 	fmt.Fprintln(w, "|"+strings.Repeat("---|", len(shown)+7))
 	for _, r := range results {
 		fmt.Fprintf(w, "| %s | %s %.2f |", r.Name, r.group, r.season)
-		for _, m := range shown {
+		for _, m := range shown[:len(shown)-1] {
 			fmt.Fprintf(w, " %s |", r.triple(m, cost(0.02)))
 		}
+		fmt.Fprintf(w, " %s%s |", r.triple(warmpool, cost(0.02)), specified(r.Name))
 		f, _ := r.find(warmpool, 1)
 		last, _ := r.find(reactive, 1)
 		fmt.Fprintf(w, " %s | %s | %.3f (%.3f) | %.3f | %.2f %%, %.2f |\n", r.triple(warmpool, cost(0.005)), r.triple(warmpool, closed(0.02)),
