@@ -6,6 +6,6 @@ git grep -lE '^func Fuzz[A-Z]' -- '*_test.go' | while read -r file; do
   package=./$(dirname "$file")
   grep -oE '^func Fuzz[A-Za-z0-9_]+' "$file" | cut -d' ' -f2 | while read -r target; do
     echo "== $package $target"
-    go test "$package" -run '^$' -fuzz "^$target\$" -fuzztime "$fuzztime" </dev/null
+    go test "$package" -run '^$' -fuzz "^$target\$" -fuzztime "$fuzztime" -fuzzminimizetime 5x </dev/null
   done
 done
