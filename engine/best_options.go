@@ -18,7 +18,8 @@ type placement struct {
 	history expander.History
 	loaded  bool
 	// failing is set while the history cannot be saved.
-	failing bool
+	failing  bool
+	heldBack heldBack
 }
 
 func (p *placement) init(store HistoryStore) { p.turn, p.store = make(chan struct{}, 1), store }
@@ -61,6 +62,7 @@ func (e *Engine) BestOptions(ctx context.Context, request expander.Request) (exp
 	if e.decisions != nil {
 		e.decisions.AddExpander(decision)
 	}
+	e.placement.heldBack.update(request, &decision)
 	e.metrics.chose(&decision, time.Since(started))
 	return decision, nil
 }

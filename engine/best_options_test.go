@@ -32,7 +32,12 @@ func (c fakeCluster) ExpanderView(time.Time) expander.View {
 	return c.view
 }
 
-func (c fakeCluster) Pods(string, string) scaler.Pods { return c.pods }
+func (c fakeCluster) Pods(string, string) scaler.Pods {
+	if c.panic {
+		panic("informer cache is gone")
+	}
+	return c.pods
+}
 
 const expanderYAML = `
 apiVersion: warmpool.dev/v1alpha1

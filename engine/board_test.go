@@ -16,6 +16,7 @@ import (
 
 	"github.com/warmpool/warmpool/config"
 	"github.com/warmpool/warmpool/decisions"
+	"github.com/warmpool/warmpool/predictor"
 	"github.com/warmpool/warmpool/scaler"
 )
 
@@ -333,6 +334,27 @@ func (f *forgetful) Rewind(ctx context.Context, from, to time.Time, step time.Du
 		return
 	}
 	f.fakeSource.Rewind(ctx, from, to, step, services, report)
+}
+
+// TestFaultyParts scales by the signals when the view of the pods and the predictor fail.
+func TestFaultyParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		source := newFakeSource()
+		source.setDemand("ml", "chat", 4)
+		e := newTestEngine(t, Options{
+			Config: testConfig(t, serviceYAML("ml", "chat", "")), Source: source, Cluster: fakeCluster{panic: true}, Metrics: registry,
+		})
+		id := mustResolve(t, e, triggerOf("ml", "object", "chat"))
+		s, _ := e.services.get(id)
+		s.forecast = &forecast{predictor: &predictor.Service{}, perReplica: 1} // not made by New: any use of it fails
+		e.Tick(t.Context(), time.Now())
+		e.Tick(t.Context(), time.Now().Add(15*time.Second))
+		wantTarget(t, e, id, 4)
+		if n := gathered(t, registry, "warmpool_evaluations_total"); n < 4 {
+			t.Errorf("%v evaluations and faults counted, want two of each at least", n)
+		}
+	})
 }
 
 // TestResolve covers what callers can get wrong.

@@ -109,6 +109,7 @@ type forecast struct {
 	savedAt   time.Time
 	attempts  int
 	nextTryAt time.Time
+	coverage  coverage
 }
 
 // seriesOf names the history of a rate of arrivals. Triggers that read the same rate in the same way share it.

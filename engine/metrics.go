@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/warmpool/warmpool/config"
 	"github.com/warmpool/warmpool/expander"
+	"github.com/warmpool/warmpool/scaler"
 )
 
 // metrics are all metrics of the engine. Those of single services are collected from the board, see boardCollector.
@@ -48,7 +50,7 @@ func newMetrics(registerer prometheus.Registerer, e *Engine) *metrics {
 			Name: "warmpool_ticks_skipped_total", Help: "Evaluations left out because the one before was still running.",
 		}),
 		evaluations: counter("warmpool_evaluations_total",
-			"Evaluations of services by outcome: answered, unavailable, or panic (the last answer stands).", "outcome"),
+			"Evaluations of services by outcome: answered, unavailable, or panic (a fault; the last answer, or the answer without forecast or pods, stands).", "outcome"),
 		signalErrors: counter("warmpool_signal_errors_total",
 			"Readings that were not valid, by signal and class of the failure.", "signal", "class"),
 		saves: counter("warmpool_saves_total",
@@ -121,18 +123,41 @@ func (m *metrics) reloadFailed() {
 // boardCollector turns the board into metrics when it is asked, so that series of forgotten services end.
 type boardCollector struct{ engine *Engine }
 
+var serviceLabels = []string{"namespace", "scaled_object", "service", "id"}
+
+func serviceDesc(name, help string, more ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, append(slices.Clip(serviceLabels), more...), nil)
+}
+
 var (
-	serviceLabels = []string{"namespace", "scaled_object", "service", "id"}
 	descServices  = prometheus.NewDesc("warmpool_services", "Services on the board, by origin: config or trigger.", []string{"origin"}, nil)
 	descBoardAge  = prometheus.NewDesc("warmpool_board_age_seconds", "Time since the instant of the last whole evaluation; absent before the first.", nil, nil)
 	descTarget    = prometheus.NewDesc("warmpool_target_replicas", "Replica target as answered; absent while there is no answer.", serviceLabels, nil)
 	descReady     = prometheus.NewDesc("warmpool_ready_replicas", "Ready replicas as the last evaluation knew them.", serviceLabels, nil)
 	descAvailable = prometheus.NewDesc("warmpool_target_available", "1 if there is an answer for the service, else 0.", serviceLabels, nil)
+
+	descStarting = serviceDesc("warmpool_starting_replicas", "Replicas that are starting, stuck ones included, as the last evaluation knew them.")
+	descStuck    = serviceDesc("warmpool_stuck_replicas", "Starting replicas that are older than 99 % of the recorded starts.")
+	descHeld     = serviceDesc("warmpool_target_held_by_tolerance", "1 while the autoscaler does not follow the target because the change is within its tolerance, else 0.")
+	descLead     = serviceDesc("warmpool_lead_seconds", "How long before its need a replica is ordered.", "source")
+	descStartup  = serviceDesc("warmpool_startup_seconds", "Time within which 90 % of the recorded starts ended; absent until five are recorded.")
+	descSignals  = serviceDesc("warmpool_signals_unusable", "Signals of a service that vote with an old value (stale) or not at all (missing).", "state")
+	descForecast = serviceDesc("warmpool_forecast_replicas", "Replicas that the forecast orders, used or not; absent without a forecast.")
+	descUsed     = serviceDesc("warmpool_forecast_used", "1 while the forecast votes, 0 while it is only recorded; absent without a forecast.")
+	descSlots    = serviceDesc("warmpool_forecast_slots_total", "Five-minute slots whose arrivals were compared with the bound forecast one lead before.")
+	descWithin   = serviceDesc("warmpool_forecast_slots_within_bound_total", "Compared slots whose arrivals stayed within the 0.9 bound; nine of ten should.")
+	descPrewarms = serviceDesc("warmpool_prewarms", "Prewarms of the last 24 hours by outcome: open, hit, late (the load came before the replicas), miss.", "outcome")
+	descHeldBack = prometheus.NewDesc("warmpool_expander_groups_held_back",
+		"Node groups that are held back because they recently failed to grow, by pool and capacity type; absent while none is.", []string{"pool", "capacity_type"}, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (boardCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descServices, descBoardAge, descTarget, descReady, descAvailable} {
+	for _, d := range []*prometheus.Desc{
+		descServices, descBoardAge, descTarget, descReady, descAvailable,
+		descStarting, descStuck, descHeld, descLead, descStartup, descSignals, descForecast, descUsed, descSlots, descWithin, descPrewarms,
+		descHeldBack,
+	} {
 		out <- d
 	}
 }
@@ -165,8 +190,52 @@ func (c boardCollector) Collect(out chan<- prometheus.Metric) {
 			gauge(descReady, float64(d.Ready), labels...)
 		}
 		gauge(descAvailable, available, labels...)
+		line.collect(out, labels)
+	}
+	for k, n := range c.engine.placement.heldBack.count(c.engine.clock()) {
+		gauge(descHeldBack, float64(n), k.pool, string(k.capacity))
 	}
 	for origin, n := range origins {
 		gauge(descServices, float64(n), origin)
 	}
+}
+
+// collect reports what the last evaluation of a service found.
+func (l *entry) collect(out chan<- prometheus.Metric, labels []string) {
+	send := func(desc *prometheus.Desc, kind prometheus.ValueType, v float64, more ...string) {
+		out <- prometheus.MustNewConstMetric(desc, kind, v, append(slices.Clip(labels), more...)...)
+	}
+	gauge := func(desc *prometheus.Desc, v float64, more ...string) { send(desc, prometheus.GaugeValue, v, more...) }
+	d := &l.decision
+	gauge(descStarting, float64(d.Starting))
+	gauge(descStuck, float64(d.Stuck))
+	gauge(descHeld, oneIf(d.HeldByTolerance))
+	gauge(descLead, d.Lead.Seconds, d.Lead.Source)
+	if d.Lead.StartSeconds > 0 {
+		gauge(descStartup, d.Lead.StartSeconds)
+	}
+	gauge(descSignals, float64(len(d.Stale)), "stale")
+	gauge(descSignals, float64(len(d.Missing)), "missing")
+	if f := d.Forecast; f != nil {
+		gauge(descForecast, float64(f.Replicas))
+		gauge(descUsed, oneIf(f.Used))
+	}
+	if c := l.coverage; c != nil {
+		within := c.within.Load() // read first, so that it never exceeds the other
+		send(descSlots, prometheus.CounterValue, float64(c.slots.Load()))
+		send(descWithin, prometheus.CounterValue, float64(within))
+	}
+	if p := d.Prewarm; p != nil {
+		gauge(descPrewarms, float64(p.Open), "open")
+		gauge(descPrewarms, float64(p.Hits), scaler.PrewarmHit)
+		gauge(descPrewarms, float64(p.Late), scaler.PrewarmLate)
+		gauge(descPrewarms, float64(p.Misses), scaler.PrewarmMiss)
+	}
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }

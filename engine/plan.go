@@ -21,6 +21,7 @@ func (e *Engine) plan(s *service, a arrivals, at time.Time) *scaler.Forecast {
 	defer e.forecasts.mu.Unlock()
 	if done, ok := f.mean.add(at, a, e.config.Load().EvaluationInterval); ok {
 		e.forecasts.borrow(f)
+		f.coverage.outcome(done)
 		f.observe(done)
 	}
 	if f.needsPredictor(rate) {
@@ -34,6 +35,7 @@ func (e *Engine) plan(s *service, a arrivals, at time.Time) *scaler.Forecast {
 		return &scaler.Forecast{Mode: string(predictor.Reactive), Reason: f.waitingFor(), Text: "no forecast yet: " + f.waitingFor()}
 	}
 	p := f.predictor.Plan(predictor.Request{Now: at, Lead: lead})
+	f.coverage.expect(&p)
 	return toForecast(&p, f.settings.Location, at)
 }
 

@@ -50,6 +50,8 @@ type entry struct {
 	decision scaler.Decision
 	// keep is how long after its time the decision may be answered.
 	keep time.Duration
+	// coverage counts for the forecast; nil without one.
+	coverage *coverage
 }
 
 func newService(id string, compiled *config.Service) *service {

@@ -130,7 +130,9 @@ func (e *Engine) enter(b *batch, s *service) {
 		Signals: s.signals, CurrentReplicas: -1, HPATolerance: defaultTolerance,
 	}}
 	if e.cluster != nil && s.trigger != nil {
-		r.inputs.Pods = e.cluster.Pods(s.trigger.Namespace, s.trigger.ScaledObject)
+		e.guard("reading the pods", s, func() {
+			r.inputs.Pods = e.cluster.Pods(s.trigger.Namespace, s.trigger.ScaledObject)
+		})
 		if r.inputs.Pods.Known {
 			r.inputs.CurrentReplicas = r.inputs.Pods.Ready + len(r.inputs.Pods.Starting)
 		}
@@ -191,27 +193,41 @@ func classOf(err error) string {
 	return "other"
 }
 
-// finish evaluates one service of a batch and lets go of it. Whatever goes wrong, the entry stays as it was.
+// finish decides one service of a batch and lets go of it. Whatever goes wrong, the entry stays as it was.
 func (e *Engine) finish(b *batch, i int) {
 	r := &b.reads[i]
 	r.open = -1
 	s := r.service
 	defer s.mu.Unlock()
+	defer clear(s.signals)
+	e.guard("the evaluation", s, func() { e.decide(b, r) })
+}
+
+// guard keeps a fault in one service, or in one part of what it is decided by, away from everything else.
+func (e *Engine) guard(what string, s *service, do func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			clear(s.signals)
 			e.metrics.evaluations.WithLabelValues("panic").Inc()
-			e.log.Error("evaluation failed; the last answer stands until it is too old",
-				"service", s.id, "error", fmt.Sprint(p), "stack", string(debug.Stack()))
+			e.log.Error("a fault of warmpool; what it concerns is left as it was",
+				"in", what, "service", s.id, "error", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
 	}()
+	do()
+}
+
+// decide evaluates one service and publishes the decision.
+func (e *Engine) decide(b *batch, r *reading) {
+	s := r.service
 	policy := s.compiled.Policy
 	policy.Override = s.compiled.OverrideAt(b.at)
 	if freeze := e.config.Load().Freeze; freeze.Scaler {
 		policy.Frozen, policy.FrozenReason = true, freeze.Reason
 	}
-	r.inputs.Forecast = e.plan(s, r.arrivals, b.at)
+	e.guard("the forecast", s, func() { r.inputs.Forecast = e.plan(s, r.arrivals, b.at) })
 	next := &entry{keep: keepFor(&policy, e.config.Load().EvaluationInterval)}
+	if s.forecast != nil {
+		next.coverage = &s.forecast.coverage
+	}
 	decision, state := &next.decision, s.state
 	*decision, state = scaler.Evaluate(policy, state, r.inputs, b.at)
 	if r.held {
@@ -219,7 +235,6 @@ func (e *Engine) finish(b *batch, i int) {
 	} else {
 		s.state = state
 	}
-	clear(s.signals)
 	s.publish(next)
 	e.record(s, &next.decision)
 }
