@@ -1,9 +1,6 @@
 package predictor
 
-import (
-	"math"
-	"time"
-)
+import "math"
 
 // Everything learnt fades, but a replay of the kept rates and a run that never
 // stopped would still disagree on a few per cent of the orders, because the
@@ -16,8 +13,7 @@ const learnDays = 35
 // anchored says that the state is to be derived anew before slot is learnt.
 func (s *Service) anchored(slot int64) bool {
 	h := &s.history
-	offset := int64(s.settings.Anchor/time.Second) / s.step
-	return h.filled && ring(slot-offset, int(7*h.perDay)) == 0 && h.first < slot-learnDays*h.perDay
+	return h.filled && ring(slot-s.settings.anchorSlot(), int(7*h.perDay)) == 0 && h.first < slot-learnDays*h.perDay
 }
 
 // anchor replays the 35 days before slot. What the operator's switch and the

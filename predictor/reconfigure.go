@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Reconfigure takes over new settings. A change of the mode or the anchor costs
-// nothing; any other change derives the state anew from the kept rates, which
-// takes a fraction of a second. A step that differs drops the rates, which then
-// have to be read again. The service is unchanged if it returns an error.
+// Reconfigure takes over new settings. A change of the mode costs nothing; any
+// other change derives the state anew from the kept rates, which takes a
+// fraction of a second. A step that differs drops the rates, which then have to
+// be read again. The service is unchanged if it returns an error.
 func (s *Service) Reconfigure(next Settings) error {
 	next = next.withDefaults()
 	if err := next.validate(); err != nil {
@@ -49,7 +49,7 @@ func (s *Service) SetPerReplica(rate float64) error {
 
 // learnAlike says that both settings learn the same from the same rates.
 func (s Settings) learnAlike(o Settings) bool {
-	return s.Step == o.Step && s.PerReplica == o.PerReplica && s.MaxShort == o.MaxShort && s.Price == o.Price &&
+	return s.Name == o.Name && s.Step == o.Step && s.PerReplica == o.PerReplica && s.MaxShort == o.MaxShort && s.Price == o.Price &&
 		s.Hold == o.Hold && s.Lead == o.Lead && s.KeepOutliers == o.KeepOutliers &&
 		slices.Equal(s.Horizons, o.Horizons) && s.Calendar.equal(o.Calendar)
 }

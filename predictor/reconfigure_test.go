@@ -51,3 +51,21 @@ func TestReconfigure(t *testing.T) {
 		t.Error("a negative rate per replica was accepted")
 	}
 }
+
+func TestSettingsAreChecked(t *testing.T) {
+	for word, s := range map[string]Settings{
+		"step":     {PerReplica: 1, Step: time.Nanosecond},
+		"step 7m":  {PerReplica: 1, Step: 7 * time.Minute},
+		"lead":     {PerReplica: 1, Lead: 1000 * time.Hour},
+		"horizons": {PerReplica: 1, Horizons: []int{2, 1}},
+		"price":    {PerReplica: 1, Price: -1},
+	} {
+		if _, err := New(s); err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%s: %v", word, err)
+		}
+	}
+	s := newService(t, Settings{Lead: 2 * time.Hour})
+	if last := s.settings.Horizons[len(s.settings.Horizons)-1]; last != 25 {
+		t.Errorf("horizons for two hours end at %d, want 25", last)
+	}
+}

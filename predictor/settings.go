@@ -3,11 +3,15 @@ package predictor
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"time"
 )
 
 // Settings of one service. Only PerReplica has no default.
 type Settings struct {
+	// Name identifies the service. It spreads over the week the instants at which
+	// services derive their state anew, which takes each a fraction of a second.
+	Name string
 	// Step of the grid of rates; 5 minutes by default. It divides a day.
 	Step time.Duration
 	// Calendar is the local clock of the service's users.
@@ -16,7 +20,8 @@ type Settings struct {
 	// units of the observed rate. Greater than 0.
 	PerReplica float64
 	// Horizons are the slots ahead for which a distribution is kept, ascending.
-	// By default 1, 2, 4, 7, 10 and 13, enough for a lead of an hour at 5 minutes.
+	// By default 1, 2, 4, 7, 10 and 13, enough for a lead of an hour at 5 minutes,
+	// and further ones where Lead needs them.
 	Horizons []int
 	// Lead is the time from an order to a ready replica until Plan says otherwise.
 	Lead time.Duration
@@ -28,10 +33,6 @@ type Settings struct {
 	Price float64
 	// Hold keeps an order for this long; 10 minutes by default.
 	Hold time.Duration
-	// Anchor is when in the week, counted from Thursday 00:00 UTC, the state is
-	// derived anew from the kept rates. It takes a fraction of a second: spread
-	// services over the week.
-	Anchor time.Duration
 	// Mode is what the operator configured; Shadow by default.
 	Mode Mode
 	// KeepOutliers turns the outlier mask off.
@@ -40,6 +41,11 @@ type Settings struct {
 
 // StandardHorizons cost the same as all of 1 to 13 within half a per cent.
 var StandardHorizons = []int{1, 2, 4, 7, 10, 13}
+
+const (
+	shortestStep = 10 * time.Second
+	longestLead  = 12 * time.Hour
+)
 
 // HorizonOf is the number of slots a decision must look ahead: it falls at the
 // end of one interval, and what it orders is ready at the start of another.
@@ -66,17 +72,20 @@ func (s Settings) withDefaults() Settings {
 	if s.Step == 0 {
 		s.Step = 5 * time.Minute
 	}
+	if s.Lead == 0 {
+		s.Lead = 5*time.Minute + 45*time.Second
+	}
 	if len(s.Horizons) == 0 {
 		s.Horizons = StandardHorizons
+		if s.Step >= shortestStep && s.Lead <= longestLead && HorizonOf(s.Lead, s.Step) > StandardHorizons[len(StandardHorizons)-1] {
+			s.Horizons = HorizonsFor(s.Lead, s.Step)
+		}
 	}
 	if s.MaxShort == 0 {
 		s.MaxShort = 0.01
 	}
 	if s.Hold == 0 {
 		s.Hold = 10 * time.Minute
-	}
-	if s.Lead == 0 {
-		s.Lead = 5*time.Minute + 45*time.Second
 	}
 	if s.Mode == "" {
 		s.Mode = Shadow
@@ -86,7 +95,10 @@ func (s Settings) withDefaults() Settings {
 
 func (s Settings) validate() error {
 	var errs []error
-	if s.Step < 10*time.Second || (24*time.Hour)%s.Step != 0 || s.Step%time.Second != 0 {
+	if s.Lead < 0 || s.Lead > longestLead {
+		errs = append(errs, fmt.Errorf("lead %v: must not be negative nor above %v", s.Lead, longestLead))
+	}
+	if s.Step < shortestStep || (24*time.Hour)%s.Step != 0 || s.Step%time.Second != 0 {
 		errs = append(errs, fmt.Errorf("step %v: use whole seconds, at least 10s, that divide a day", s.Step))
 	}
 	if !(s.PerReplica > 0) {
@@ -108,4 +120,11 @@ func (s Settings) validate() error {
 		errs = append(errs, fmt.Errorf("mode %q: use off, shadow, active or auto", s.Mode))
 	}
 	return errors.Join(errs...)
+}
+
+// anchorSlot is when in the week, in slots, the state is derived anew.
+func (s Settings) anchorSlot() int64 {
+	h := fnv.New64a()
+	h.Write([]byte(s.Name))
+	return int64(h.Sum64() % uint64(7*24*time.Hour/s.Step))
 }
