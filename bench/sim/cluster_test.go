@@ -219,7 +219,7 @@ func TestCapacityIsNeverExceeded(t *testing.T) {
 		last := func(req expander.Request, _ expander.View, _ time.Time) []string {
 			return []string{req.Options[len(req.Options)-1].GroupID, req.Options[0].GroupID}
 		}
-		for range 2 * 360 {
+		for range 360 {
 			c.Advance(c.Now().Add(ScanInterval))
 			c.Schedule()
 			c.Autoscale(last)

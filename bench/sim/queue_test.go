@@ -109,7 +109,7 @@ func TestWaitAgainstExactTwin(t *testing.T) {
 		slots int
 		rate  float64
 	}{{16, 1.8}, {128, 15.5}, {320, 39}} {
-		l := poisson(c.rate, 8*time.Second, 48*time.Hour, 3)
+		l := poisson(c.rate, 8*time.Second, 12*time.Hour, 3)
 		q := NewQueue(l)
 		q.patience = 0
 		q.waits = make([]int64, 1<<17)
@@ -123,7 +123,7 @@ func TestWaitAgainstExactTwin(t *testing.T) {
 
 // TestConservation drives a queue with random changes of capacity, drains and kills: nothing is lost or counted twice.
 func TestConservation(t *testing.T) {
-	l := poisson(3, 8*time.Second, 6*time.Hour, 5)
+	l := poisson(3, 8*time.Second, 5*time.Hour, 5)
 	rapid.Check(t, func(t *rapid.T) {
 		q := NewQueue(l)
 		at := monday
