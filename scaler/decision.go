@@ -73,6 +73,9 @@ type LeadTime struct {
 	Samples int     `json:"samples"`
 	// Source is configured, learned or prior.
 	Source string `json:"source"`
+	// StartSeconds is the time within which 90 % of the recorded starts ended, whatever the source of the lead; 0 while
+	// fewer than five are recorded.
+	StartSeconds float64 `json:"startSeconds,omitempty"`
 }
 
 // SignalAge is the newest reading of a signal.

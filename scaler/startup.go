@@ -27,8 +27,12 @@ func Lead(rule StartupRule, starts []time.Duration) LeadTime {
 
 // leadFrom is Lead for starts that are sorted and joined by the prior already; recorded is their number without it.
 func leadFrom(rule StartupRule, sorted []time.Duration, recorded int) LeadTime {
+	start := 0.0
+	if recorded >= priorStarts {
+		start = quantile(sorted, 0.9).Seconds()
+	}
 	if rule.Lead > 0 {
-		return LeadTime{Seconds: rule.Lead.Seconds(), Samples: recorded, Source: "configured"}
+		return LeadTime{Seconds: rule.Lead.Seconds(), Samples: recorded, Source: "configured", StartSeconds: start}
 	}
 	lead := quantile(sorted, 0.9) + syncDelay
 	if !rule.Push {
@@ -38,7 +42,7 @@ func leadFrom(rule StartupRule, sorted []time.Duration, recorded int) LeadTime {
 	if recorded < priorStarts {
 		source = "prior"
 	}
-	return LeadTime{Seconds: lead.Seconds(), Samples: recorded, Source: source}
+	return LeadTime{Seconds: lead.Seconds(), Samples: recorded, Source: source, StartSeconds: start}
 }
 
 // StuckAfter is the age from which a starting pod counts as stuck: the 99 % start time, and not before a configured
