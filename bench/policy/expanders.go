@@ -91,15 +91,34 @@ func cheapestFirst(groups []sim.GroupSpec) builtin.Priorities {
 	return priorities
 }
 
+// spotFirst is the shipped advice for batch that cannot wait long: spot and CPU groups, and everything after one failed
+// attempt or a minute.
+func spotFirst(groups []sim.GroupSpec) []expander.Stage {
+	first := expander.Stage{Escalate: expander.Escalation{Attempts: 1, FirstSeen: time.Minute}}
+	for _, g := range groups {
+		if g.Spot || g.Capacity.Extended[sim.GPU] == 0 {
+			first.Pools = append(first.Pools, g.ID)
+		}
+	}
+	return []expander.Stage{first, {Any: true}}
+}
+
 // newWarmpoolExpander is warmpool's core with prices from the same catalogue, one workload for all pods, and no wish for
 // a pool: what is left is the choice by dollars.
 func newWarmpoolExpander(groups []sim.GroupSpec) sim.Choose {
 	policy := &expander.Policy{
 		Mode: expander.Active, CPUPods: expander.CPUPodsAvoid, WhenAllRejected: expander.PassThroughAll, VetoSupported: true, MaxUnservedLoops: 3,
-		Rank:      []expander.Criterion{{Name: expander.DollarsPerDollarNeeded, Tolerance: 1e-9}, {Name: expander.CPUMemWaste, Tolerance: 1e-9}, {Name: expander.Size}},
-		Workloads: []expander.Workload{{Name: "all", Stages: []expander.Stage{{Any: true}}}},
-		Hash:      "replay",
+		Rank: []expander.Criterion{{Name: expander.DollarsPerDollarNeeded, Tolerance: 1e-9}, {Name: expander.CPUMemWaste, Tolerance: 1e-9}, {Name: expander.Size}},
+		Hash: "replay",
 	}
+	all := expander.Workload{Name: "all", Stages: []expander.Stage{{Any: true}}}
+	if slices.ContainsFunc(groups, func(g sim.GroupSpec) bool { return g.Spot }) {
+		all.Stages = spotFirst(groups)
+		policy.Failures = expander.FailureMemory{
+			SingleGPU: time.Hour, MultiGPU: 3 * time.Hour, Factor: 2, Max: 6 * time.Hour, StickFor: 2 * time.Minute, Quota: 2 * time.Hour, Suspected: 10 * time.Minute,
+		}
+	}
+	policy.Workloads = []expander.Workload{all}
 	for _, g := range groups {
 		policy.Pools = append(policy.Pools, expander.Pool{
 			Name: g.ID, HourlyCost: g.HourlyCost, Match: expander.PoolMatch{NodeGroups: []*regexp.Regexp{regexp.MustCompile("^" + regexp.QuoteMeta(g.ID) + "$")}},

@@ -1,10 +1,13 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/warmpool/warmpool/bench/sim"
 	"github.com/warmpool/warmpool/bench/trace"
@@ -77,3 +80,44 @@ func groupOf(m trace.Machine) sim.GroupSpec {
 	}
 	return sim.GroupSpec{Group: g, HourlyCost: m.HourlyCost, Max: sim.MaxGroupNodes}
 }
+
+// Twins adds a spot twin to every GPU group, at the protocol's share of the price. Groups of one card get the stock of
+// one-card nodes and the others that of the largest nodes, in turn over the recorded tables; stockFailure is how late a
+// missing node is found, 0 for the protocol's minute.
+func Twins(groups []sim.GroupSpec, stock []*trace.Availability, stockFailure time.Duration) ([]sim.GroupSpec, error) {
+	var one, many []*trace.Availability
+	for _, a := range stock {
+		if a.GPUsPerNode > 1 {
+			many = append(many, a)
+		} else {
+			one = append(one, a)
+		}
+	}
+	if len(one) == 0 || len(many) == 0 {
+		return nil, errors.New("spot availability needs a table of nodes with one GPU and one of nodes with several")
+	}
+	out := slices.Clone(groups)
+	used := map[bool]int{}
+	for _, g := range groups {
+		cards := g.Capacity.Extended[sim.GPU]
+		if cards == 0 {
+			continue
+		}
+		from := one
+		if cards > 1 {
+			from = many
+		}
+		table := *from[used[cards > 1]%len(from)]
+		used[cards > 1]++
+		table.Start = time.Unix(0, 0).UTC()
+		twin := g
+		twin.ID += spotSuffix
+		twin.Labels = maps.Clone(g.Labels)
+		twin.Labels["eks.amazonaws.com/capacityType"] = "SPOT"
+		twin.Spot, twin.Stock, twin.StockFailure, twin.HourlyCost = true, &table, stockFailure, g.HourlyCost*sim.SpotPriceShare
+		out = append(out, twin)
+	}
+	return out, nil
+}
+
+const spotSuffix = "-spot"

@@ -85,7 +85,12 @@ type ExpanderResult struct {
 	// Pending is the wait of GPU pods for a node.
 	Pending      PendingSeconds `json:"pendingSeconds"`
 	NodesStarted float64        `json:"nodesStarted"`
-	ScaleUps     float64        `json:"scaleUps"`
+	// StockOuts counts nodes that a provider could not give, WaitedLong the GPU pods that waited over ten minutes, and
+	// SpotCostShare the share of the cost that went to spot; all 0 without spot groups.
+	StockOuts     float64 `json:"stockOuts"`
+	WaitedLong    float64 `json:"waitedOver10Minutes"`
+	SpotCostShare float64 `json:"spotCostShare"`
+	ScaleUps      float64 `json:"scaleUps"`
 	// CPUOnGPU counts scale-ups of a GPU group for pods without GPU demand although another group was offered.
 	CPUOnGPU float64 `json:"cpuOnGPU"`
 	// ToLeastWaste is the cost over that of least-waste on the same replicate, mean and range; 0 without least-waste.
@@ -97,6 +102,7 @@ type ExpanderResult struct {
 type PendingSeconds struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
 	Max float64 `json:"max"`
 }
 
@@ -214,6 +220,14 @@ func summarise(name string, runs []sim.Placement) ExpanderResult {
 		}
 		out.Pending.P50 += at(0.5) / n
 		out.Pending.P95 += at(0.95) / n
+		out.Pending.P99 += at(0.99) / n
+		out.StockOuts += float64(r.StockOuts) / n
+		out.SpotCostShare += r.SpotCost / r.Cost / n
+		for _, w := range waits {
+			if w > 10*time.Minute {
+				out.WaitedLong += 1 / n
+			}
+		}
 		out.Pending.Max = max(out.Pending.Max, at(1))
 		out.NodesStarted += float64(r.Nodes) / n
 		out.ScaleUps += float64(r.ScaleUps) / n
@@ -247,14 +261,15 @@ func (c *RecordedCluster) facts() string {
 }
 
 func (p Placement) head() []string {
-	return []string{"expander", "cost $", "÷ least-waste", "range", "÷ bound", "GPU-hours", "idle GPU", "wait p50", "p95", "max", "nodes", "CPU on GPU"}
+	return []string{"expander", "cost $", "÷ least-waste", "range", "÷ bound", "GPU-hours", "idle GPU", "wait p95", "p99", "max", "> 10 min", "nodes", "no stock", "spot $", "CPU on GPU"}
 }
 
 func (r ExpanderResult) row(bound float64) []string {
 	return []string{
 		r.Expander, fmt.Sprintf("%.0f", r.Cost), fmt.Sprintf("%.3f", r.ToLeastWaste), fmt.Sprintf("%.2f–%.2f", r.ToLeastWasteRange[0], r.ToLeastWasteRange[1]),
 		fmt.Sprintf("%.2f", r.Cost/bound), fmt.Sprintf("%.0f", r.GPUHours), fmt.Sprintf("%.1f %%", 100*r.IdleGPUShare),
-		seconds(r.Pending.P50), seconds(r.Pending.P95), seconds(r.Pending.Max), fmt.Sprintf("%.0f", r.NodesStarted), fmt.Sprintf("%.0f", r.CPUOnGPU),
+		seconds(r.Pending.P95), seconds(r.Pending.P99), seconds(r.Pending.Max), fmt.Sprintf("%.0f", r.WaitedLong), fmt.Sprintf("%.0f", r.NodesStarted),
+		fmt.Sprintf("%.0f", r.StockOuts), fmt.Sprintf("%.0f %%", 100*r.SpotCostShare), fmt.Sprintf("%.0f", r.CPUOnGPU),
 	}
 }
 

@@ -26,7 +26,8 @@ type replayFlags struct {
 	policies       []string
 	pods, nodes    string
 	catalogues     []string
-	groups         string
+	groups, spot   string
+	stockFailure   time.Duration
 	expanders      []string
 	pressure       float64
 	spread         bool
@@ -74,6 +75,8 @@ Expanders: ` + strings.Join(policy.ExpanderNames(), ", ") + `. Sets of node grou
 	flags.StringSliceVar(&f.catalogues, "catalog", nil, "`file` of an instance catalogue; may be given several times")
 	flags.StringVar(&f.groups, "groups", "mixed", "set of node groups from the catalogue")
 	flags.StringSliceVar(&f.expanders, "expander", nil, "expanders to compare, in this order (default all)")
+	flags.StringVar(&f.spot, "spot", "", "`file` of spot availability: every GPU group gets a spot twin")
+	flags.DurationVar(&f.stockFailure, "stock-failure", time.Minute, "how late a missing spot node is found: 1m, or 15m where providers report nothing")
 	flags.Float64Var(&f.pressure, "pressure", 1, "how many times faster pods arrive than recorded")
 	flags.BoolVar(&f.spread, "spread", false, "the scheduler prefers the emptiest node, not the fullest")
 	flags.StringVarP(&f.output, "output", "o", "text", "`format` of the result: text or json")
@@ -155,6 +158,15 @@ func (f *replayFlags) runPlacement(c *cobra.Command) error {
 	groups, err := policy.Groups(f.groups, machines)
 	if err != nil {
 		return fmt.Errorf("--groups: %w", err)
+	}
+	if f.spot != "" {
+		stock, err := trace.Read(f.spot, trace.ReadAvailability)
+		if err != nil {
+			return fmt.Errorf("--spot: %w", err)
+		}
+		if groups, err = policy.Twins(groups, stock, f.stockFailure); err != nil {
+			return fmt.Errorf("--spot: %w", err)
+		}
 	}
 	o := report.PlacementOptions{
 		Expanders: f.expanders, Seed: f.seed, Replicates: f.seeds, Pressure: f.pressure, Spread: f.spread, Progress: replayProgress(c.ErrOrStderr()),
