@@ -66,10 +66,13 @@ func NewRecordedLoad(r *trace.Requests, replicas float64) (*Load, error) {
 	if len(r.List) < 2 || r.Span() <= 0 {
 		return nil, fmt.Errorf("replay %s: at least two requests at different times are needed", r.Name)
 	}
-	l := &Load{Name: r.Name, Start: r.Start, arrivals: make([]uint16, int(r.Span()/Quantum)+1), Series: r.Series(10 * time.Second)}
+	// The loop of a replay runs on whole seconds.
+	start := r.Start.Truncate(time.Second)
+	offset := r.Start.Sub(start)
+	l := &Load{Name: r.Name, Start: start, arrivals: make([]uint16, int((offset+r.Span())/Quantum)+1), Series: r.Series(10 * time.Second)}
 	var total float64
 	for _, q := range r.List {
-		l.add(q.At.Seconds())
+		l.add((offset + q.At).Seconds())
 		hold := float64(q.Input)/PrefillRate + float64(q.Output)*DecodeTime.Seconds()
 		l.holds = append(l.holds, float32(hold))
 		total += hold

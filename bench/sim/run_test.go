@@ -94,3 +94,21 @@ func TestRunIsDeterministic(t *testing.T) {
 		t.Errorf("two runs differ:\n%+v\n%+v", x, y)
 	}
 }
+
+// TestRecordedRequestsRun replays requests that begin within a second, as recorded ones do.
+func TestRecordedRequestsRun(t *testing.T) {
+	r := &trace.Requests{Name: "r", Start: monday.Add(46*time.Second + 680590*time.Microsecond)}
+	for i := range 20000 {
+		r.List = append(r.List, trace.Request{At: time.Duration(i) * 170 * time.Millisecond, Input: 500, Output: int64(20 + i%13*20)})
+	}
+	l, err := NewRecordedLoad(r, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := RunOptions{Startup: time.Minute, ScoreFrom: l.Start.Add(10 * time.Minute), RunIn: 10 * time.Minute, Min: 1, Max: 64}
+	result := Run(l, &constant{n: 9}, o)
+	want := int64(20000 - (10*time.Minute-680590*time.Microsecond)/(170*time.Millisecond))
+	if result.Requests < want-20 || result.Requests > want || result.Late > 0 {
+		t.Errorf("%d requests, %d late; want about %d and none", result.Requests, result.Late, want)
+	}
+}
