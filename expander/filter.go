@@ -182,7 +182,7 @@ func (s *shape) wantsCards() bool {
 			return false
 		}
 	}
-	return len(s.accelerators) > 0
+	return len(s.accelerators) > 0 || s.claimed > 0
 }
 
 func (p *problem) anyShape(option int, holds func(*shape, *groupFacts) bool) bool {

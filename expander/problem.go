@@ -41,7 +41,8 @@ type option struct {
 	serves        []int
 	unmatchedPods int
 	accelerated   bool // serves a pod that wants an accelerator
-	claims        bool
+	claims        bool // serves a pod that claims devices
+	uncounted     bool // and it is not known how many
 	// rejected is the code of a filter that nothing relaxes.
 	rejected string
 	values   optionValues
@@ -156,7 +157,8 @@ func (p *problem) newOption(source *Option) option {
 		o.counts = append(o.counts, shapeCount{i, pods})
 		s := &p.shapes[i]
 		o.accelerated = o.accelerated || s.wantsAccelerator()
-		o.claims = o.claims || s.demand == DemandUnknownCount
+		o.uncounted = o.uncounted || s.demand == DemandUnknownCount
+		o.claims = o.claims || o.uncounted || s.claimed > 0
 		if s.workload == unmatched {
 			o.unmatchedPods += pods
 		} else {

@@ -50,8 +50,12 @@ type Pod struct {
 	PriorityClass string
 	// Requests are what the scheduler counts: init containers, sidecars, overhead and pod-level requests included.
 	Requests Resources
-	// Claims is the number of dynamic resource claims; with it the pod wants an accelerator of unknown amount.
-	Claims       int
+	// Claims is the number of dynamic resource claims; with it the pod wants an accelerator, of unknown amount unless
+	// Devices tells.
+	Claims int
+	// Devices are the whole GPUs that the claims ask for, by device class. The request does not carry claims: only a
+	// cluster view can look them up. Nil is unknown.
+	Devices      map[string]int64
 	Tolerations  []Toleration
 	NodeSelector map[string]string
 	// Required holds the required node affinity terms; any one of them suffices. Empty means no requirement.

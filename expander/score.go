@@ -38,7 +38,7 @@ func (p *problem) needed(s *shape, chosen *groupFacts) float64 {
 		s.needed = math.Inf(1)
 		for i := range p.groups {
 			g := &p.groups[i]
-			if !s.Requests.fitsInto(g.node) || (s.demand == DemandUnknownCount && !g.hasAccelerator) {
+			if !s.Requests.fitsInto(g.node) || ((s.demand == DemandUnknownCount || s.claimed > 0) && !g.hasAccelerator) {
 				continue
 			}
 			// The comparison is cheaper than the rules, and most groups lose it.
@@ -61,6 +61,7 @@ func (p *problem) neededOn(s *shape, g *groupFacts) float64 {
 	if s.demand == DemandUnknownCount {
 		share = max(share, ratio(1, g.cards))
 	}
+	share = max(share, ratio(s.claimed, g.cards))
 	if share <= 0 {
 		share = 1.0 / podsPerNode
 	}

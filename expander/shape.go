@@ -24,10 +24,11 @@ const (
 	DemandUnknownCount Demand = "accelerator-unknown-count"
 )
 
-// DemandOf classifies a pod by its accelerators. A resource claim is accelerator demand of unknown amount.
+// DemandOf classifies a pod by its accelerators. A resource claim is accelerator demand, of unknown amount unless the
+// claim is known.
 func DemandOf(policy *Policy, pod *Pod) Demand {
 	switch {
-	case len(policy.Accelerators.amounts(pod.Requests.Extended)) > 0:
+	case len(policy.Accelerators.amounts(pod.Requests.Extended)) > 0 || pod.claimedGPUs() > 0:
 		return DemandAccelerator
 	case pod.Claims > 0:
 		return DemandUnknownCount
@@ -43,6 +44,8 @@ type shape struct {
 	demand       Demand
 	accelerators []amount
 	gpus         int64
+	// claimed is how many of the GPUs are claimed as devices.
+	claimed int64
 	// memoryPerGPU is the GPU memory the pod needs per card, in bytes; 0 is unknown.
 	memoryPerGPU int64
 	model        string
@@ -59,6 +62,8 @@ func (s *shape) wantsAccelerator() bool { return s.demand != DemandCPU || s.ownS
 func (p *Policy) newShape(pod *Pod, workload int) shape {
 	s := shape{Pod: pod, workload: workload, demand: DemandOf(p, pod), needed: -1}
 	s.accelerators = p.Accelerators.amounts(pod.Requests.Extended)
+	s.claimed = pod.claimedGPUs()
+	s.gpus = s.claimed
 	for _, a := range s.accelerators {
 		s.gpus += a.units
 	}
@@ -66,6 +71,15 @@ func (p *Policy) newShape(pod *Pod, workload int) shape {
 	s.model = annotated(pod, modelKey)
 	s.sharing = p.sharingWanted(pod, workload)
 	return s
+}
+
+// claimedGPUs is the number of GPUs in known claims.
+func (p *Pod) claimedGPUs() int64 {
+	var sum int64
+	for _, n := range p.Devices {
+		sum += max(0, n)
+	}
+	return sum
 }
 
 // memoryNeed is the GPU memory per card that a pod asks for: the value per GPU, else the total over its GPUs.
@@ -116,6 +130,7 @@ func appendShapeKey(key []byte, keys GPUMemoryKeys, pod *Pod, workload int) []by
 	key = binary.AppendVarint(key, pod.Requests.Memory)
 	key = binary.AppendVarint(key, int64(pod.Claims))
 	key = appendNumbers(key, pod.Requests.Extended)
+	key = appendNumbers(key, pod.Devices)
 	for _, name := range [...]string{keys.PodTotal, keys.PodPerGPU, modelKey, sharingKey} {
 		key = appendText(key, annotated(pod, name))
 	}

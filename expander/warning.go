@@ -61,7 +61,7 @@ func (d *draft) warnChoice() {
 		{WarnZoneCap + ":" + g.ID, d.overZoneCap(d.servedBy, d.chosen)},
 		{WarnSharing + ":" + g.ID, d.sharesOtherwise(d.servedBy, d.chosen)},
 		{WarnShape + ":" + g.ID, d.lacksCards(d.servedBy, d.chosen)},
-		{WarnUnknownCount, o.claims},
+		{WarnUnknownCount, o.uncounted},
 		{WarnFailure, slices.Contains(d.plans[d.servedBy].relaxed, RejectedFailure)},
 	} {
 		if check.bad {

@@ -54,16 +54,20 @@ func unused(bought, requested float64) *float64 {
 // gpuWaste is the unused share of the accelerators of the kinds asked for: 1 for an accelerator group that serves no
 // accelerator pod, 0 for a group without accelerators, nil where the amount asked for is unknown.
 func (p *problem) gpuWaste(o *option, g *groupFacts) *float64 {
-	if o.claims {
+	if o.uncounted {
 		return nil
 	}
 	asked := map[string]int64{}
-	var sum int64
+	var sum, claimed int64
 	for _, c := range o.counts {
 		for _, a := range p.shapes[c.shape].accelerators {
 			asked[a.resource] += a.units * int64(c.pods)
 			sum += a.units * int64(c.pods)
 		}
+		claimed += p.shapes[c.shape].claimed * int64(c.pods)
+	}
+	if claimed > 0 {
+		return p.claimWaste(o, g, sum, claimed)
 	}
 	if sum == 0 {
 		if g.hasAccelerator {
@@ -78,6 +82,15 @@ func (p *problem) gpuWaste(o *option, g *groupFacts) *float64 {
 		}
 	}
 	return unused(float64(o.NodeCount)*float64(offered), float64(sum))
+}
+
+// claimWaste is the unused share of cards. Devices that are claimed are counted in cards, because the node does not
+// advertise them; so is the rest of the demand then, which is nil where pods of one option ask in both ways.
+func (p *problem) claimWaste(o *option, g *groupFacts, requested, claimed int64) *float64 {
+	if requested > 0 {
+		return nil
+	}
+	return unused(float64(o.NodeCount)*float64(g.cards), float64(claimed))
 }
 
 // gpuMemoryWaste is the unused share of GPU memory; nil unless every accelerator pod and the card say their memory.
