@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/warmpool/warmpool/expander"
@@ -17,6 +18,8 @@ type placement struct {
 	store   HistoryStore
 	history expander.History
 	loaded  bool
+	// last is the outcome of the last request, for people.
+	last atomic.Pointer[placed]
 	// failing is set while the history cannot be saved.
 	failing  bool
 	heldBack heldBack
@@ -43,7 +46,7 @@ func (e *Engine) BestOptions(ctx context.Context, request expander.Request) (exp
 	case e.placement.turn <- struct{}{}:
 		defer func() { <-e.placement.turn }()
 	case <-ctx.Done():
-		e.metrics.failOpen.WithLabelValues(causeBusy).Inc()
+		e.failed(causeBusy)
 		return expander.Decision{}, fmt.Errorf("%w: %w", ErrBusy, ctx.Err())
 	}
 	e.loadHistory(ctx, now)
@@ -56,38 +59,46 @@ func (e *Engine) BestOptions(ctx context.Context, request expander.Request) (exp
 		frozen.Frozen = true
 		policy = &frozen
 	}
-	decision, history := e.choose(policy, request, now)
+	before := e.placement.history
+	view, decision, history := e.choose(policy, request, now)
 	e.placement.history = history
 	e.saveHistory(ctx)
+	e.placement.last.Store(&placed{decision, request.Groups, history})
 	if e.decisions != nil {
-		e.decisions.AddExpander(decision)
+		record := e.decisions.AddExpander(decision)
+		e.situations.add(record.ID, Situation{At: now, Request: request, View: view, History: before})
 	}
 	e.placement.heldBack.update(request, &decision)
 	e.metrics.chose(&decision, time.Since(started))
 	return decision, nil
 }
 
+// failed counts an answer that keeps every option because of a fault.
+func (e *Engine) failed(cause string) {
+	e.failOpen.Add(1)
+	e.metrics.failOpen.WithLabelValues(cause).Inc()
+}
+
 // choose calls the core and checks what it says. A fault in it must not cost the caller its options.
-func (e *Engine) choose(policy *expander.Policy, request expander.Request, now time.Time) (d expander.Decision, h expander.History) {
+func (e *Engine) choose(policy *expander.Policy, request expander.Request, now time.Time) (view expander.View, d expander.Decision, h expander.History) {
 	h = e.placement.history
 	defer func() {
 		if p := recover(); p != nil {
-			e.metrics.failOpen.WithLabelValues(causePanic).Inc()
+			e.failed(causePanic)
 			e.log.Error("choosing a node group failed; every option is kept", "error", fmt.Sprint(p), "stack", string(debug.Stack()))
 			d, h = passThrough(request, now, policy.Mode, "internal-error"), e.placement.history
 		}
 	}()
-	view := expander.View{}
 	if e.cluster != nil {
 		view = e.cluster.ExpanderView(now)
 	}
 	decision, history := expander.Select(policy, view, request, h, now)
 	if problem := check(&decision, request, policy); problem != "" {
-		e.metrics.failOpen.WithLabelValues(causeCheck).Inc()
+		e.failed(causeCheck)
 		e.log.Error("the chosen answer is not a valid one; every option is kept", "problem", problem)
-		return passThrough(request, now, policy.Mode, "internal-error"), h
+		return view, passThrough(request, now, policy.Mode, "internal-error"), h
 	}
-	return decision, history
+	return view, decision, history
 }
 
 // check holds an answer against the contract: ids of the request only, each once, and none only as a veto that the

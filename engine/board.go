@@ -51,16 +51,20 @@ func (e *Engine) Changed(id string) <-chan struct{} {
 func (e *Engine) Board() []Line {
 	var lines []Line
 	for _, s := range e.services.list() {
-		line := Line{ID: s.id}
-		if s.trigger != nil {
-			line.Namespace, line.ScaledObject = s.trigger.Namespace, s.trigger.ScaledObject
-		} else {
-			line.Namespace = namespaceOf(s.id)
-		}
-		if entry := s.entry.Load(); entry != nil {
-			line.Decision = &entry.decision
-		}
-		lines = append(lines, line)
+		lines = append(lines, lineOf(s))
 	}
 	return lines
+}
+
+func lineOf(s *service) Line {
+	line := Line{ID: s.id}
+	if s.trigger != nil {
+		line.Namespace, line.ScaledObject = s.trigger.Namespace, s.trigger.ScaledObject
+	} else {
+		line.Namespace = namespaceOf(s.id)
+	}
+	if entry := s.entry.Load(); entry != nil {
+		line.Decision = &entry.decision
+	}
+	return line
 }

@@ -38,6 +38,18 @@ type Cluster interface {
 	Pods(namespace, scaledObject string) scaler.Pods
 }
 
+// A RequestObserver is a [Cluster] that learns from requests: which node templates there are, which pods were asked
+// for, and when. It returns the request with what it knows of the pods' claims, and must not wait for anything.
+type RequestObserver interface {
+	ObserveRequest(policy *expander.Policy, request expander.Request, now time.Time) expander.Request
+}
+
+// A ReplicaReader is a [Cluster] that knows the replicas of scale targets as their autoscaler does.
+type ReplicaReader interface {
+	// Replicas returns the present replicas of the target and the tolerance of its autoscaler; negative is unknown.
+	Replicas(namespace, scaledObject string) (current int, tolerance float64)
+}
+
 // Options of an engine.
 type Options struct {
 	Config *config.Config
@@ -97,9 +109,14 @@ type Engine struct {
 	// lastTick is when the last whole tick was for, in Unix nanoseconds; 0 before the first.
 	lastTick atomic.Int64
 
-	services  services
-	forecasts forecasts
-	placement placement
+	services   services
+	forecasts  forecasts
+	placement  placement
+	situations situations
+	// failOpen counts requests that kept every option because of a fault; reloadFailing is set from a configuration
+	// that could not be loaded to the next one that could.
+	failOpen      atomic.Int64
+	reloadFailing atomic.Bool
 	// membership serialises what adds, removes or recompiles services.
 	membership sync.Mutex
 }

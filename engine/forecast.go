@@ -104,6 +104,8 @@ type forecast struct {
 	mean      slotMean
 	// waiting are the slots that ended while the history was being read.
 	waiting []finished
+	// issued are the forecasts of the last hours, by start.
+	issued []PastSlot
 	// newest is the start of the last slot that the predictor has seen.
 	newest    time.Time
 	savedAt   time.Time

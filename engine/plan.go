@@ -39,6 +39,13 @@ func (e *Engine) plan(s *service, a arrivals, at time.Time) *scaler.Forecast {
 	return toForecast(&p, f.settings.Location, at)
 }
 
+// unforesee drops what was foreseen for a service whose forecast was turned off.
+func (e *Engine) unforesee(s *service) {
+	e.forecasts.mu.Lock()
+	defer e.forecasts.mu.Unlock()
+	s.foreseen, s.plan = nil, nil
+}
+
 // known returns the lead and the planning rate of one replica as the last decision had them; 0 is unknown.
 func (e *Engine) known(s *service) (lead time.Duration, rate float64) {
 	line := s.entry.Load()

@@ -27,6 +27,7 @@ func (e *Engine) record(s *service, d *scaler.Decision) {
 	} else {
 		e.metrics.unavailable.Inc()
 	}
+	s.past.add(d, s.arrivals, pastLength(int(e.services.count.Load())))
 	last := &s.recorded
 	changed := last.at.IsZero() || last.replicas != d.Replicas || last.unavailable != d.Unavailable
 	if !changed && last.binding == d.Binding && last.limited == d.Limited && slices.Equal(last.reasons, d.Reasons) &&

@@ -16,6 +16,7 @@ func (e *Engine) Reload(c *config.Config) error {
 	e.membership.Lock()
 	defer e.membership.Unlock()
 	e.config.Store(c)
+	e.reloadFailing.Store(false)
 	e.adopt(c)
 	for _, s := range e.services.list() {
 		if s.trigger == nil {
@@ -35,7 +36,10 @@ func (e *Engine) Reload(c *config.Config) error {
 }
 
 // ReloadFailed counts a configuration that could not be loaded; the one in force stays.
-func (e *Engine) ReloadFailed() { e.metrics.reloadFailed() }
+func (e *Engine) ReloadFailed() {
+	e.reloadFailing.Store(true)
+	e.metrics.reloadFailed()
+}
 
 // adopt makes the configured services those of c. The caller holds membership.
 func (e *Engine) adopt(c *config.Config) {

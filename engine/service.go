@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/warmpool/warmpool/config"
+	"github.com/warmpool/warmpool/predictor"
 	"github.com/warmpool/warmpool/scaler"
 )
 
@@ -37,6 +38,13 @@ type service struct {
 	recorded     recorded
 	// signals is emptied and used again for each evaluation, which keeps nothing of it.
 	signals map[scaler.Signal][]scaler.Sample
+
+	// arrivals is the reading of the last evaluation.
+	arrivals arrivals
+	past     past
+	// foreseen and plan are the forecast and its last plan as shown; guarded by forecasts.mu.
+	foreseen *forecast
+	plan     *predictor.Plan
 
 	entry atomic.Pointer[entry]
 	watch struct {
@@ -99,6 +107,9 @@ type services struct {
 	// adopted counts the triggers of a configured service, by namespace and name: it is not evaluated by itself then.
 	adopted map[string]int
 
+	// count is the number of services, with and without a trigger.
+	count atomic.Int64
+
 	listing sync.Mutex
 	listed  []*service
 }
@@ -134,6 +145,7 @@ func (s *services) room(namespace string, l Limits) error {
 
 func (s *services) add(one *service) {
 	s.byID.Store(one.id, one)
+	s.count.Add(1)
 	s.unlist()
 	if one.trigger == nil {
 		return
@@ -146,6 +158,7 @@ func (s *services) add(one *service) {
 
 func (s *services) remove(one *service) {
 	s.byID.Delete(one.id)
+	s.count.Add(-1)
 	s.unlist()
 	if one.trigger == nil {
 		return
