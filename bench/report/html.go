@@ -62,9 +62,12 @@ func (t Traffic) WriteHTML(w io.Writer) error {
 		d.Tuned = t.tunedTable()
 		d.Plots = append(d.Plots, t.frontierPlot())
 	}
-	for i, p := range t.Policies {
-		if points := t.timelines[p.Policy]; len(points) > 0 {
-			d.Plots = append(d.Plots, replicaPlot(p, points, palette[i%len(palette)], t))
+	// warmpool first, then the others: that is what a reader came for.
+	for _, own := range []bool{true, false} {
+		for i, p := range t.Policies {
+			if points := t.timelines[p.Policy]; len(points) > 0 && (p.Policy == "warmpool") == own {
+				d.Plots = append(d.Plots, replicaPlot(p, points, palette[i%len(palette)], t))
+			}
 		}
 	}
 	if err := page.Execute(w, d); err != nil {
@@ -150,7 +153,7 @@ func (t Traffic) frontierPlot() template.HTML {
 	}
 	slices.SortFunc(p.xTicks, func(a, b tick) int { return int(a.at - b.at) })
 	if hours := t.oracleHours(); hours > 0 {
-		p.yMax = 4 * hours
+		p.yMax = 2.5 * hours
 	}
 	return p.svg()
 }

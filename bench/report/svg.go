@@ -124,6 +124,8 @@ func short(v float64) string {
 		return fmt.Sprintf("%gM", math.Round(v/1e5)/10)
 	case v >= 1e4:
 		return fmt.Sprintf("%gk", math.Round(v/100)/10)
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
 	default:
 		return fmt.Sprintf("%.3g", v)
 	}
