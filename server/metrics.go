@@ -8,6 +8,7 @@ import (
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"google.golang.org/grpc/codes"
 
 	"github.com/warmpool/warmpool/decisions"
 	"github.com/warmpool/warmpool/expander"
@@ -56,6 +57,10 @@ func newMetrics(r *prometheus.Registry) *metrics {
 			Name: "warmpool_server_panics_total", Help: "Panics in handlers; each call failed and the process lived.",
 		}),
 	}
+	// Series that alerts look at exist from the start: a rate over a series that appears with its first increase is 0.
+	for _, code := range []codes.Code{codes.InvalidArgument, codes.ResourceExhausted, codes.DeadlineExceeded, codes.Canceled, codes.Internal} {
+		m.failed.WithLabelValues(code.String())
+	}
 	r.MustRegister(m.calls)
 	return m
 }
@@ -93,7 +98,11 @@ var (
 		"Sum over the recorded choices of their hourly cost minus that of least-waste, of the last 62 days; negative is cheaper.", nil, nil)
 )
 
-func (c logCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+func (logCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descRecorded, descLost, descFile, descSaved} {
+		ch <- d
+	}
+}
 
 func (c logCollector) Collect(ch chan<- prometheus.Metric) {
 	s := c.log.Stats()
