@@ -100,8 +100,19 @@ func spotStock(start time.Time) *trace.Availability {
 // shape is the share of the daily peak by the hour: users who begin at half past eight and come back after lunch. It is
 // linear between the points.
 var shape = []struct{ hour, share float64 }{
-	{0, 0.19}, {4, 0.15}, {7, 0.24}, {8.4, 0.34}, {8.8, 0.92}, {11.5, 0.95}, {12.1, 0.62}, {13.1, 0.66}, {13.5, 1},
-	{17, 0.93}, {18.2, 0.6}, {21, 0.42}, {24, 0.19},
+	{0, 0.19},
+	{4, 0.15},
+	{7, 0.24},
+	{8.4, 0.34},
+	{8.8, 0.92},
+	{11.5, 0.95},
+	{12.1, 0.62},
+	{13.1, 0.66},
+	{13.5, 1},
+	{17, 0.93},
+	{18.2, 0.6},
+	{21, 0.42},
+	{24, 0.19},
 }
 
 // peakReplicas is the rate at the height of the day, in replicas' worth of traffic at the planned load.

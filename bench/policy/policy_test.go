@@ -98,8 +98,13 @@ func TestThreshold(t *testing.T) {
 		waiting int
 		want    int
 	}{
-		{0, 4, 0.9, 0, 5}, {15 * time.Second, 5, 0.9, 0, 5}, {time.Minute, 5, 0.5, 30, 6}, {time.Minute, 6, 0.2, 0, 6},
-		{5 * time.Minute, 6, 0.2, 0, 5}, {5 * time.Minute, 5, 0.2, 1, 5}, {time.Minute, 5, 0.5, 0, 5},
+		{0, 4, 0.9, 0, 5},
+		{15 * time.Second, 5, 0.9, 0, 5},
+		{time.Minute, 5, 0.5, 30, 6},
+		{time.Minute, 6, 0.2, 0, 6},
+		{5 * time.Minute, 6, 0.2, 0, 5},
+		{5 * time.Minute, 5, 0.2, 1, 5},
+		{time.Minute, 5, 0.5, 0, 5},
 	} {
 		at = at.Add(c.after)
 		if got := p.Act(sim.Observation{Now: at, Replicas: c.n, Ready: c.n, Utilization: c.util, Waiting: c.waiting}); got != c.want {

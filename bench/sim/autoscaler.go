@@ -95,19 +95,19 @@ func (c *Cluster) unserved() []*pod {
 // oldEnough is the Cluster Autoscaler's wait for pods that are still being created: one old pod suffices, and GPU pods
 // hold up the others.
 func (c *Cluster) oldEnough(pods []*pod) bool {
-	oldest := func(gpu bool) (age time.Duration, any bool) {
+	oldest := func(gpu bool) (age time.Duration, found bool) {
 		for _, p := range pods {
 			if !gpu || p.need.gpu > 0 {
-				age, any = max(age, c.now.Sub(p.created)), true
+				age, found = max(age, c.now.Sub(p.created)), true
 			}
 		}
-		return age, any
+		return age, found
 	}
-	if age, any := oldest(true); any && age < YoungGPUPod {
+	if age, found := oldest(true); found && age < YoungGPUPod {
 		return false
 	}
-	age, any := oldest(false)
-	return any && age >= YoungPod
+	age, found := oldest(false)
+	return found && age >= YoungPod
 }
 
 // request is what the Cluster Autoscaler would send.

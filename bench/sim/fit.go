@@ -17,7 +17,8 @@ func amountOf(r expander.Resources) amount { return amount{r.MilliCPU, r.Memory,
 
 func (a amount) within(b amount) bool { return a.cpu <= b.cpu && a.mem <= b.mem && a.gpu <= b.gpu }
 
-func (a amount) plus(b amount) amount  { return amount{a.cpu + b.cpu, a.mem + b.mem, a.gpu + b.gpu} }
+func (a amount) plus(b amount) amount { return amount{a.cpu + b.cpu, a.mem + b.mem, a.gpu + b.gpu} }
+
 func (a amount) minus(b amount) amount { return amount{a.cpu - b.cpu, a.mem - b.mem, a.gpu - b.gpu} }
 
 // accepts tells whether the labels and taints of a group let a pod in, whatever its size.

@@ -29,8 +29,8 @@ type Load struct {
 // End is the end of the load.
 func (l *Load) End() time.Time { return l.Start.Add(time.Duration(len(l.arrivals)) * Quantum) }
 
-// NewLoad scales a series so that the mean need is replicas replicas of [Slots] slots at [PlannedUtilization], and draws
-// its requests. The series itself is not changed.
+// NewLoad scales a series so that the mean need is that many replicas of [Slots] slots at [PlannedUtilization], and
+// draws its requests. The series itself is not changed.
 func NewLoad(s *trace.Series, replicas float64, seed uint64) (*Load, error) {
 	mean := s.MeanRate()
 	if !(mean > 0) {

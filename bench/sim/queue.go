@@ -133,7 +133,7 @@ func (q *Queue) take(b *batch, k int) {
 
 // hold is the service time of the next request, in quanta.
 func (q *Queue) hold() int {
-	n := 1
+	var n int
 	if q.load.holds == nil {
 		n = q.load.table.draw(q.rng)
 	} else {

@@ -57,9 +57,9 @@ func (c *Cluster) choose(p *pod) *node {
 // score is the mean share of the node that is used (or left) after binding, over the resources that the node has.
 func (c *Cluster) score(n *node, p *pod) float64 {
 	left := n.free.minus(p.need)
-	cap := n.group.alloc
+	all := n.group.alloc
 	sum, parts := 0.0, 0.0
-	for _, r := range [3][2]int64{{left.cpu, cap.cpu}, {left.mem, cap.mem}, {left.gpu, cap.gpu}} {
+	for _, r := range [3][2]int64{{left.cpu, all.cpu}, {left.mem, all.mem}, {left.gpu, all.gpu}} {
 		if r[1] > 0 {
 			sum += float64(r[0]) / float64(r[1])
 			parts++

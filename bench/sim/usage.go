@@ -46,7 +46,7 @@ func (c *Cluster) settle(to time.Time) {
 
 func (u *Usage) waited(p *pod, now time.Time) {
 	if p.need.gpu > 0 {
-		u.Waits = append(u.Waits, now.Sub(p.PodSpec.Created))
+		u.Waits = append(u.Waits, now.Sub(p.Created))
 	}
 }
 

@@ -25,10 +25,14 @@ type Machine struct {
 }
 
 var (
-	awsColumns = []string{"instance_type", "vcpu", "memory_mib", "gpu_manufacturer", "gpu_name", "gpu_count", "gpu_memory_mib", "arch",
-		"allocatable_cpu_milli", "allocatable_memory_mib", "allocatable_gpu", "max_pods", "ondemand_usd_per_hour_us_east_1"}
-	gcpColumns = []string{"instance_type", "vcpu", "memory_gib", "gpu_name", "gpu_count", "gpu_memory_gib_each",
-		"ondemand_usd_per_hour", "preemptible_usd_per_hour"}
+	awsColumns = []string{
+		"instance_type", "vcpu", "memory_mib", "gpu_manufacturer", "gpu_name", "gpu_count", "gpu_memory_mib", "arch",
+		"allocatable_cpu_milli", "allocatable_memory_mib", "allocatable_gpu", "max_pods", "ondemand_usd_per_hour_us_east_1",
+	}
+	gcpColumns = []string{
+		"instance_type", "vcpu", "memory_gib", "gpu_name", "gpu_count", "gpu_memory_gib_each",
+		"ondemand_usd_per_hour", "preemptible_usd_per_hour",
+	}
 	gcpPlainColumns = []string{"instance_type", "ondemand_usd_per_hour", "preemptible_usd_per_hour"}
 	azureColumns    = []string{"instance_type", "vcpu", "memory_mib", "gpu_count", "arch"}
 )

@@ -24,8 +24,7 @@ func (e *FormatError) Error() string {
 
 // csvError turns an error of the CSV reader into one that names the file.
 func csvError(file string, err error) error {
-	var parse *csv.ParseError
-	if errors.As(err, &parse) {
+	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
 		return &FormatError{File: file, Line: parse.Line, Column: parse.Column, Problem: parse.Err.Error()}
 	}
 	return fmt.Errorf("read %s: %w", file, err)

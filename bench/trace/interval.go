@@ -64,7 +64,7 @@ func ReadIntervals(file string, r io.Reader) (*Series, error) {
 
 func (t *table) intervalTime() (time.Time, error) {
 	if t.header[0] != "ts" {
-		return t.moment(0, time.RFC3339, plainTime)
+		return t.moment(time.RFC3339, plainTime)
 	}
 	sec, err := strconv.ParseInt(t.row[0], 10, 64)
 	if err != nil {
@@ -79,8 +79,10 @@ func onGrid(file string, times []time.Time, values []float64, lines []int) (*Ser
 	start := times[0].Truncate(step)
 	n := int(times[len(times)-1].Sub(start)/step) + 1
 	if n > 50*len(times) {
-		return nil, &FormatError{File: file, Line: lines[len(lines)-1], Column: 1,
-			Problem: fmt.Sprintf("%d rows on a grid of %s leave more than 98 %% of it empty", len(times), step)}
+		return nil, &FormatError{
+			File: file, Line: lines[len(lines)-1], Column: 1,
+			Problem: fmt.Sprintf("%d rows on a grid of %s leave more than 98 %% of it empty", len(times), step),
+		}
 	}
 	s := &Series{Name: file, Start: start, Step: step, Counts: make([]float64, n)}
 	for i := range s.Counts {
@@ -90,8 +92,10 @@ func onGrid(file string, times []time.Time, values []float64, lines []int) (*Ser
 	for i, at := range times {
 		slot := int(at.Sub(start) / step)
 		if slot == taken {
-			return nil, &FormatError{File: file, Line: lines[i], Column: 1,
-				Problem: fmt.Sprintf("%s falls into the same interval of %s as the row before it", at.Format(plainTime), step)}
+			return nil, &FormatError{
+				File: file, Line: lines[i], Column: 1,
+				Problem: fmt.Sprintf("%s falls into the same interval of %s as the row before it", at.Format(plainTime), step),
+			}
 		}
 		s.Counts[slot], taken = values[i], slot
 	}

@@ -47,7 +47,7 @@ func ReadSpotEvents(file string, r io.Reader) ([]SpotEvent, error) {
 		if err != nil || !ok {
 			return out, err
 		}
-		at, err := t.moment(0, time.RFC3339)
+		at, err := t.moment(time.RFC3339)
 		if err != nil {
 			return nil, err
 		}

@@ -12,8 +12,7 @@ import (
 
 // jsonError names the offset of a syntax error as well as JSON allows.
 func jsonError(file string, err error) error {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return &FormatError{File: file, Line: 1, Column: int(syntax.Offset), Problem: err.Error()}
 	}
 	return &FormatError{File: file, Line: 1, Problem: err.Error()}

@@ -134,8 +134,10 @@ func TestSpot(t *testing.T) {
 		{day, "i0", Created, 1, "fast", "moon-1a"}, {day.Add(time.Minute), "i1", CreationFailed, 0, "", ""},
 	})
 	same(t, read(t, "events.log", ReadSpotLog), []SpotEvent{
-		{day, "i0", Created, 2, "fast", "moon-1a"}, {day.Add(time.Minute), "i1", CreationFailed, 0, "", ""},
-		{day.Add(2 * time.Minute), "i0", NotRunning, 0, "", "moon-1a"}, {day.Add(3 * time.Minute), "i0", Deleted, 0, "", ""},
+		{day, "i0", Created, 2, "fast", "moon-1a"},
+		{day.Add(time.Minute), "i1", CreationFailed, 0, "", ""},
+		{day.Add(2 * time.Minute), "i0", NotRunning, 0, "", "moon-1a"},
+		{day.Add(3 * time.Minute), "i0", Deleted, 0, "", ""},
 	})
 	same(t, read(t, "node_events.csv", ReadNodeEvents), []NodeCount{{time.Second, 2}, {61 * time.Second, 1}})
 	same(t, read(t, "node_counts.txt", ReadNodeCounts), []NodeCount{{0, 12}, {100 * time.Second, 11}})
@@ -192,8 +194,7 @@ func TestFormatErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := c.read(c.text)
-			var format *FormatError
-			if !errors.As(err, &format) {
+			if _, ok := errors.AsType[*FormatError](err); !ok {
 				t.Fatalf("error %v is not a FormatError", err)
 			}
 			if got := err.Error(); !strings.HasPrefix(got, c.at+":") || !strings.Contains(got, c.say) {

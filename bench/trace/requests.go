@@ -46,7 +46,7 @@ func ReadAzure(file string, r io.Reader) (*Requests, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.requests(func() (time.Time, error) { return t.moment(0, fineTime, time.RFC3339Nano) }, 1, 2)
+	return t.requests(func() (time.Time, error) { return t.moment(fineTime, time.RFC3339Nano) }, 1, 2)
 }
 
 // burstGPTColumns are the columns of BurstGPT; releases from 1.2 on put two more after the first.

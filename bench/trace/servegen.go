@@ -136,7 +136,7 @@ func parseLengths(text string) (*Lengths, error) {
 	}
 	weights := map[int64]float64{}
 	var total float64
-	for _, pair := range strings.Split(body, ",") {
+	for pair := range strings.SplitSeq(body, ",") {
 		tokens, share, ok := strings.Cut(pair, ":")
 		n, err := strconv.ParseInt(strings.TrimSpace(tokens), 10, 64)
 		w, werr := strconv.ParseFloat(strings.TrimSpace(share), 64)

@@ -54,7 +54,7 @@ func ReadAvailability(file string, r io.Reader) ([]*Availability, error) {
 		if err != nil || !ok {
 			return out, err
 		}
-		at, err := t.moment(0, time.RFC3339)
+		at, err := t.moment(time.RFC3339)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func ReadSpotPrices(file string, r io.Reader) ([]SpotPrice, error) {
 		if err != nil || !ok {
 			return out, err
 		}
-		at, err := t.moment(0, time.RFC3339)
+		at, err := t.moment(time.RFC3339)
 		if err != nil {
 			return nil, err
 		}

@@ -45,8 +45,10 @@ func newTable(file string, r io.Reader, headers ...[]string) (*table, error) {
 			return t, nil
 		}
 	}
-	return nil, &FormatError{File: file, Line: 1, Column: 1,
-		Problem: fmt.Sprintf("the header is %q; expected %s", strings.Join(t.header, ","), headerList(headers))}
+	return nil, &FormatError{
+		File: file, Line: 1, Column: 1,
+		Problem: fmt.Sprintf("the header is %q; expected %s", strings.Join(t.header, ","), headerList(headers)),
+	}
 }
 
 func headerList(headers [][]string) string {
@@ -108,12 +110,12 @@ func (t *table) integer(column int) (int64, error) {
 	return v, nil
 }
 
-// moment reads a time by one of the layouts; a time without a zone is UTC.
-func (t *table) moment(column int, layouts ...string) (time.Time, error) {
+// moment reads the time in the first column by one of the layouts; a time without a zone is UTC.
+func (t *table) moment(layouts ...string) (time.Time, error) {
 	for _, layout := range layouts {
-		if at, err := time.Parse(layout, t.row[column]); err == nil {
+		if at, err := time.Parse(layout, t.row[0]); err == nil {
 			return at.UTC(), nil
 		}
 	}
-	return time.Time{}, t.fail(column, "%q is not a time like %q", t.row[column], layouts[0])
+	return time.Time{}, t.fail(0, "%q is not a time like %q", t.row[0], layouts[0])
 }
