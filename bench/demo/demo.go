@@ -72,7 +72,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }() // it has no file
 	c, err := configuration()
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func withServer(ctx context.Context, o Options, e *engine.Engine, log *decisions
 	if err != nil {
 		return fmt.Errorf("demo: a directory for certificates: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary directory that stays harms nobody
 	files, err := server.SelfSigned(dir, []string{"127.0.0.1", "localhost"})
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)

@@ -25,8 +25,8 @@ func (o offer) ids() []string {
 }
 
 // autoscale runs one loop of the virtual Cluster Autoscaler; choose answers the ids to keep.
-func (w *world) autoscale(choose func(offer) []string) sim.Outcome {
-	return w.cluster.Autoscale(func(req expander.Request, _ expander.View, _ time.Time) []string {
+func (w *world) autoscale(choose func(offer) []string) {
+	w.cluster.Autoscale(func(req expander.Request, _ expander.View, _ time.Time) []string {
 		o := offer{loop: caclient.Loop{Nodes: w.nodes}}
 		for i := range req.Pods {
 			o.pods = append(o.pods, w.pods[req.Pods[i].UID])

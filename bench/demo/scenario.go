@@ -91,8 +91,9 @@ func spotStock(start time.Time) *trace.Availability {
 	a := &trace.Availability{Name: "demo", GPUsPerNode: 1, Start: start, Step: 10 * time.Minute, Available: make([]bool, 144)}
 	for i := range a.Available {
 		at := time.Duration(i) * a.Step
-		a.Available[i] = !(at >= 10*time.Hour+20*time.Minute && at < 12*time.Hour+10*time.Minute ||
-			at >= 18*time.Hour+30*time.Minute && at < 19*time.Hour+50*time.Minute)
+		morning := at >= 10*time.Hour+20*time.Minute && at < 12*time.Hour+10*time.Minute
+		evening := at >= 18*time.Hour+30*time.Minute && at < 19*time.Hour+50*time.Minute
+		a.Available[i] = !morning && !evening
 	}
 	return a
 }

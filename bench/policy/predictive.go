@@ -26,7 +26,7 @@ type predictive struct {
 	hpa      *sim.HPA
 	env      Env
 	headroom float64
-	make     func(forecast.Grid) forecaster
+	rival    func(forecast.Grid) forecaster
 	forecast forecaster
 	// value is the newest forecast; it changes once a slot.
 	value float64
@@ -43,7 +43,7 @@ func (p *predictive) Interval() time.Duration { return sim.HPASync }
 func (p *predictive) Slot(start time.Time, rate float64) {
 	if p.forecast == nil {
 		first := int(start.Sub(start.Truncate(24*time.Hour)) / sim.Slot)
-		p.forecast = p.make(forecast.Grid{PerDay: perDay, First: first})
+		p.forecast = p.rival(forecast.Grid{PerDay: perDay, First: first})
 	}
 	p.forecast.Observe(rate)
 	p.value = p.forecast.Forecast(1 + int((p.env.Startup+sim.Slot-1)/sim.Slot))
@@ -58,8 +58,8 @@ func (p *predictive) Act(o sim.Observation) int {
 	return p.hpa.Sync(o.Now, o.Replicas, o.Ready, sim.Average(need*(1+p.headroom), p.env.rate()))
 }
 
-func newPredictive(name string, e Env, headroom float64, make func(forecast.Grid) forecaster) sim.Policy {
-	return &predictive{name: name, hpa: sim.NewHPA(e.Min, e.Max), env: e, headroom: headroom, make: make}
+func newPredictive(name string, e Env, headroom float64, rival func(forecast.Grid) forecaster) sim.Policy {
+	return &predictive{name: name, hpa: sim.NewHPA(e.Min, e.Max), env: e, headroom: headroom, rival: rival}
 }
 
 // newHoltWinters is a predictive autoscaler with triple exponential smoothing over a day.
@@ -85,8 +85,7 @@ type kedaCron struct {
 	share float64
 	// rates holds the slots of the last seven days, newest last.
 	rates []float64
-	first time.Time
-	// hours marks the hours of the day with the cron floor.
+	// from and to bound the hours of the day with the cron floor.
 	from, to int
 	floor    int
 	planned  time.Time

@@ -10,7 +10,7 @@ import (
 
 // plot is a small chart: lines over a linear horizontal axis, drawn as SVG without anything from outside.
 type plot struct {
-	title, yLabel string
+	title         string
 	width, height float64
 	lines         []line
 	// xTicks are drawn below; the axes run from the smallest to the largest value.
