@@ -90,6 +90,7 @@ func configuration(t *testing.T, prometheusURL string) string {
     perReplica: {concurrency: 1, serviceTime: 1s, maxUtilization: 1}
     forecast: {mode: "off", timeZone: UTC}
     staleAfter: 60s
+    activation: {idleAfter: 1s} # zero is a fact after a second here, not after a quarter of an hour
 `, i, i)
 	}
 	path := filepath.Join(t.TempDir(), "warmpool.yaml")
