@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/warmpool/warmpool/bench/load/caclient"
-	"github.com/warmpool/warmpool/bench/sim"
 	"github.com/warmpool/warmpool/expander"
 )
 
