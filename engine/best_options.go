@@ -59,6 +59,8 @@ func (e *Engine) BestOptions(ctx context.Context, request expander.Request) (exp
 		frozen.Frozen = true
 		policy = &frozen
 	}
+	e.joinHistory()
+	request = e.observed(policy, request, now)
 	before := e.placement.history
 	view, decision, history := e.choose(policy, request, now)
 	e.placement.history = history
@@ -77,6 +79,22 @@ func (e *Engine) BestOptions(ctx context.Context, request expander.Request) (exp
 func (e *Engine) failed(cause string) {
 	e.failOpen.Add(1)
 	e.metrics.failOpen.WithLabelValues(cause).Inc()
+}
+
+// observed shows a request to the view of the cluster, which may know more of its pods.
+func (e *Engine) observed(policy *expander.Policy, request expander.Request, now time.Time) (known expander.Request) {
+	observer, ok := e.cluster.(RequestObserver)
+	if !ok {
+		return request
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			e.log.Error("the view of the cluster failed to take in a request; it is decided as it came",
+				"error", fmt.Sprint(p), "stack", string(debug.Stack()))
+			known = request
+		}
+	}()
+	return observer.ObserveRequest(policy, request, now)
 }
 
 // choose calls the core and checks what it says. A fault in it must not cost the caller its options.
@@ -163,6 +181,16 @@ func (e *Engine) loadHistory(ctx context.Context, now time.Time) {
 		return
 	}
 	p.history, p.loaded = expander.MergeHistory(p.history, history), true
+}
+
+// joinHistory takes in what other instances have learnt meanwhile.
+func (e *Engine) joinHistory() {
+	p := &e.placement
+	if shared, ok := p.store.(SharedHistory); ok && p.loaded {
+		if news, ok := shared.News(); ok {
+			p.history = expander.MergeHistory(p.history, news)
+		}
+	}
 }
 
 // saveHistory keeps a failure out of the call: the answer does not depend on it.

@@ -23,8 +23,19 @@ type HistoryStore interface {
 	Save(ctx context.Context, history expander.History) (expander.History, error)
 }
 
-// IsCorrupt tells whether an error means that stored content is damaged and was put aside.
-func IsCorrupt(err error) bool { return errors.Is(err, errCorrupt) }
+// SharedHistory is a [HistoryStore] that several instances write to. Neither Save nor News waits for a server.
+type SharedHistory interface {
+	HistoryStore
+	// News returns the stored history if others have changed it since the last call.
+	News() (expander.History, bool)
+}
+
+// IsCorrupt tells whether an error means that stored content is damaged and was put aside. Stores of other packages
+// say so by an error with a method Corrupt.
+func IsCorrupt(err error) bool {
+	var damaged interface{ Corrupt() bool }
+	return errors.Is(err, errCorrupt) || (errors.As(err, &damaged) && damaged.Corrupt())
+}
 
 var errCorrupt = errors.New("content is damaged")
 

@@ -136,6 +136,7 @@ func (e *Engine) enter(b *batch, s *service) {
 		if r.inputs.Pods.Known {
 			r.inputs.CurrentReplicas = r.inputs.Pods.Ready + len(r.inputs.Pods.Starting)
 		}
+		e.guard("reading the replicas", s, func() { e.readReplicas(s.trigger, &r.inputs) })
 	}
 	queries := s.compiled.Queries
 	if rate := s.compiled.Forecast.Rate; s.forecast != nil && rate != nil {
@@ -147,7 +148,22 @@ func (e *Engine) enter(b *batch, s *service) {
 	b.queries = append(b.queries, queries)
 }
 
-// defaultTolerance is the autoscaler's own; what a cluster is set to cannot be seen from here.
+// readReplicas prefers what the autoscaler itself sees over a count of pods.
+func (e *Engine) readReplicas(t *Trigger, inputs *scaler.Inputs) {
+	reader, ok := e.cluster.(ReplicaReader)
+	if !ok {
+		return
+	}
+	current, tolerance := reader.Replicas(t.Namespace, t.ScaledObject)
+	if current >= 0 {
+		inputs.CurrentReplicas = current
+	}
+	if tolerance >= 0 {
+		inputs.HPATolerance = tolerance
+	}
+}
+
+// defaultTolerance is the autoscaler's own; what a whole cluster is set to cannot be seen from here.
 const defaultTolerance = 0.1
 
 var errReadyUnknown = errors.New("an average over ready pods needs their number; give warmpool access to the cluster")
