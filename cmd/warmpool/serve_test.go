@@ -25,7 +25,7 @@ import (
 	"github.com/warmpool/warmpool/proto/externalscaler"
 )
 
-// metricStore answers every instant query for model m with one number, or fails.
+// metricStore answers every instant query for model m with one number and knows no past, or fails.
 type metricStore struct {
 	running atomic.Int64
 	down    atomic.Bool
@@ -34,6 +34,10 @@ type metricStore struct {
 func (m *metricStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if m.down.Load() {
 		http.Error(w, "out of order", http.StatusServiceUnavailable)
+		return
+	}
+	if strings.HasSuffix(r.URL.Path, "/query_range") { // the service is new: there is no past
+		fmt.Fprint(w, `{"status":"success","data":{"resultType":"matrix","result":[]}}`)
 		return
 	}
 	at := float64(time.Now().UnixMilli()) / 1000
