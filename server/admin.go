@@ -1,10 +1,12 @@
 package server
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -51,9 +53,16 @@ func (s *Server) adminHandler() http.Handler {
 	if s.options.Decisions != nil {
 		(&decisionPages{log: s.options.Decisions}).register(api)
 	}
+	if s.options.API != nil {
+		api.Handle("/api/", s.untilStop(s.options.API))
+	}
 	all := http.NewServeMux()
 	all.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	all.HandleFunc("GET /readyz", s.readyz)
+	if s.options.Page != nil {
+		all.Handle("GET /{$}", s.options.Page)
+		all.Handle("GET /assets/", s.options.Page)
+	}
 	all.Handle("/", s.authenticated(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
 			s.adminGRPC.ServeHTTP(w, r)
@@ -74,11 +83,43 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// authenticated lets requests with the token through, or all of them when no token is configured. The file is read
-// every time, so that a new token counts at once.
+// untilStop ends open requests, such as streams of events, when the server begins to drain.
+func (s *Server) untilStop(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		go func() {
+			select {
+			case <-s.stop:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// local refuses requests whose host is a name other than localhost. Without a token the loopback address is what
+// protects the listener, and a page of the internet could point a name of its own at it.
+func local(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		if host != "localhost" && net.ParseIP(strings.Trim(host, "[]")) == nil {
+			http.Error(w, "without --admin-token-file the admin listener answers to localhost and to addresses only", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// authenticated lets requests with the token through, or those to a local host when no token is configured. The file
+// is read every time, so that a new token counts at once.
 func (s *Server) authenticated(next http.Handler) http.Handler {
 	if s.options.AdminTokenFile == "" {
-		return next
+		return local(next)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, err := readToken(s.options.AdminTokenFile)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,6 +47,9 @@ type Options struct {
 	Expander  Expander
 	Scaler    Scaler
 	Decisions *decisions.Log
+	// Page serves the operator's page on the admin listener to everybody who reaches it: it must hold no data. API
+	// serves what is below /api/ and not served here, behind the token. Either may be nil.
+	Page, API http.Handler
 
 	// Addresses to listen on, as host:port; an empty one is not served. The TLS listeners need a certificate.
 	ExpanderListen, ScalerListen, ScalerInsecureListen, AdminListen string

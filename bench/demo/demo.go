@@ -18,6 +18,7 @@ import (
 	"github.com/warmpool/warmpool/decisions"
 	"github.com/warmpool/warmpool/engine"
 	"github.com/warmpool/warmpool/server"
+	"github.com/warmpool/warmpool/web"
 )
 
 // Options of a demo. The zero value is a day in 75 seconds on free ports.
@@ -111,7 +112,7 @@ func withServer(ctx context.Context, o Options, e *engine.Engine, log *decisions
 	s, err := server.New(server.Options{
 		Expander: e, Scaler: e, Decisions: log, TLS: files, Registry: registry, Logger: o.Log,
 		ExpanderListen: o.Listen, ScalerListen: o.Listen, AdminListen: o.AdminListen, Drain: time.Second,
-		Requests: server.RequestLimits{PerSecond: 10_000},
+		Requests: server.RequestLimits{PerSecond: 10_000}, Page: web.Page(), API: web.API(e, log),
 	})
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)

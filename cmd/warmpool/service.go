@@ -19,6 +19,7 @@ import (
 	"github.com/warmpool/warmpool/decisions"
 	"github.com/warmpool/warmpool/engine"
 	"github.com/warmpool/warmpool/server"
+	"github.com/warmpool/warmpool/web"
 )
 
 const (
@@ -87,6 +88,7 @@ func (s *service) openServer(f *serveFlags, halvesGiven bool, settings *config.C
 	o := server.Options{
 		Decisions: s.log, ExpanderListen: f.expander, ScalerListen: f.scaler, ScalerInsecureListen: f.plain,
 		AdminListen: f.admin, AdminTokenFile: f.tokenFile, Registry: registry, Logger: s.logger, Requests: largeRequests(settings),
+		Page: web.Page(), API: web.API(s.engine, s.log),
 	}
 	if f.half("scaler") {
 		o.Scaler = s.engine

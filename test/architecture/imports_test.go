@@ -39,6 +39,7 @@ var rules = []rule{
 	{"cluster", []string{"expander", "scaler", "predictor", "wire", "proto"}, []string{"google.golang.org/grpc"}, "one reader of the cluster"},
 	{"engine", []string{"expander", "scaler", "predictor", "config", "decisions"}, []string{"google.golang.org/grpc", "k8s.io/client-go"}, "the engine declares the interfaces it needs"},
 	{"server", []string{"proto", "wire", "engine", "decisions", "expander", "scaler", "predictor", "config", "web"}, []string{"k8s.io/client-go"}, "handlers read the board only"},
+	{"web", []string{"engine", "decisions", "expander", "scaler", "predictor", "config"}, []string{"google.golang.org/", "k8s.io/"}, "the page shows what the engine decided"},
 	{"bench/trace", []string{"expander", "scaler", "predictor"}, []string{"google.golang.org/grpc"}, "the replay needs no server"},
 	{"bench/sim", []string{"expander", "scaler", "predictor", "config", "engine", "decisions", "wire", "proto", "bench/trace", "bench/policy"}, []string{"google.golang.org/grpc"}, "the replay drives the engine, not the server"},
 	{"bench/policy", []string{"expander", "scaler", "predictor", "config", "engine", "decisions", "wire", "proto", "bench/trace", "bench/sim"}, []string{"google.golang.org/grpc"}, "the replay drives the engine, not the server"},
@@ -48,6 +49,7 @@ var rules = []rule{
 // Direct imports that a layer must not have although it may reach them through the layer below.
 var notDirectly = map[string][]string{
 	"server": {"config", "signals", "cluster"},
+	"web":    {"config", "signals", "cluster"},
 }
 
 type goPackage struct {
