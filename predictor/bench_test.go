@@ -2,17 +2,34 @@ package predictor
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 )
 
-// grown is a service with five weeks of history.
+var grownEnd = monday.AddDate(0, 0, 35)
+
+// grownState is the saved state of a service with five weeks of history.
+var grownState = sync.OnceValues(func() ([]byte, error) {
+	s, err := New(Settings{PerReplica: 8, Mode: Active, Lead: 15 * time.Minute})
+	if err != nil {
+		return nil, err
+	}
+	feed(s, monday, grownEnd, wave(time.UTC, 1))
+	return s.MarshalBinary()
+})
+
 func grown(tb testing.TB) (*Service, time.Time) {
-	start := instant(tb, "2027-01-04T00:00:00Z")
-	end := start.AddDate(0, 0, 35)
+	tb.Helper()
+	data, err := grownState()
+	if err != nil {
+		tb.Fatal(err)
+	}
 	s := newService(tb, Settings{Mode: Active, Lead: 15 * time.Minute})
-	feed(s, start, end, wave(time.UTC, 1))
-	return s, end
+	if err := s.UnmarshalBinary(data); err != nil {
+		tb.Fatal(err)
+	}
+	return s, grownEnd
 }
 
 // BenchmarkDecision is what a service costs once a slot: one observation, six

@@ -172,7 +172,7 @@ func (k *kitchen) serve(t *testing.T, origin time.Time, c1 float64, last []cell)
 	return s
 }
 
-const seeds = 2
+const seeds = 1 // the ranges hold for any; more than one was tried
 
 type forecastRow struct {
 	Target   string `json:"target"`

@@ -41,7 +41,7 @@ func TestClockChanges(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				o := forecastAt(t, loc, target, 21, shape(loc, 10, 40))
+				o := forecastAt(t, loc, target, 9, shape(loc, 10, 40))
 				if math.Abs(o.Value-want) > 4 {
 					t.Errorf("%s %s %s: forecast %.1f, want %v", zone, day, clock, o.Value, want)
 				}
