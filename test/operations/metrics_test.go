@@ -52,7 +52,7 @@ func registered(t *testing.T) map[string]metric {
 	defer log.Close()
 	reading := signals.FromConfig(settings.Prometheus)
 	reading.Metrics = registry
-	reader, err := signals.New(reading)
+	reader, err := signals.NewReader(reading)
 	if err != nil {
 		t.Fatal(err)
 	}
