@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,25 +48,59 @@ func (p *prometheusAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	query := r.FormValue("query")
+	if strings.HasSuffix(r.URL.Path, "/query_range") {
+		p.serveRange(w, r)
+		return
+	}
 	at := float64(time.Now().UnixMilli()) / 1000
 	rows := []any{}
 	for i := range services {
-		value := "0"
-		switch {
-		case strings.Contains(query, "timestamp("):
-			value = fmt.Sprint(at)
-		case strings.Contains(query, "running"):
-			value = fmt.Sprint(i)
-		}
-		rows = append(rows, map[string]any{
-			"metric": map[string]string{"namespace": "ai", "model_name": fmt.Sprintf("m%d", i)},
-			"value":  []any{at, value},
-		})
+		rows = append(rows, map[string]any{"metric": series(i), "value": []any{at, valueOf(query, i, at)}})
 	}
+	answer(w, "vector", rows)
+}
+
+// serveRange answers the same values for every step of the range.
+func (p *prometheusAPI) serveRange(w http.ResponseWriter, r *http.Request) {
+	number := func(key string) float64 {
+		v, err := strconv.ParseFloat(r.FormValue(key), 64)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		}
+		return v
+	}
+	start, end, step := number("start"), number("end"), number("step")
+	rows := []any{}
+	for i := range services {
+		values := []any{}
+		for at := start; step > 0 && at <= end; at += step {
+			values = append(values, []any{at, valueOf(r.FormValue("query"), i, at)})
+		}
+		rows = append(rows, map[string]any{"metric": series(i), "values": values})
+	}
+	answer(w, "matrix", rows)
+}
+
+func series(i int) map[string]string {
+	return map[string]string{"namespace": "ai", "model_name": fmt.Sprintf("m%d", i)}
+}
+
+func valueOf(query string, i int, at float64) string {
+	switch {
+	case strings.Contains(query, "timestamp("):
+		return fmt.Sprint(at)
+	case strings.Contains(query, "running"):
+		return fmt.Sprint(i)
+	default:
+		return "0"
+	}
+}
+
+func answer(w http.ResponseWriter, kind string, rows []any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{
 		"status": "success",
-		"data":   map[string]any{"resultType": "vector", "result": rows},
+		"data":   map[string]any{"resultType": kind, "result": rows},
 	})
 }
 
@@ -90,7 +125,7 @@ func configuration(t *testing.T, prometheusURL string) string {
     perReplica: {concurrency: 1, serviceTime: 1s, maxUtilization: 1}
     forecast: {mode: "off", timeZone: UTC}
     staleAfter: 60s
-    activation: {idleAfter: 1s} # zero is a fact after a second here, not after a quarter of an hour
+    activation: {idleAfter: 15s} # the shortest: until then a zero at start is not believed
 `, i, i)
 	}
 	path := filepath.Join(t.TempDir(), "warmpool.yaml")
