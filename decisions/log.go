@@ -15,7 +15,7 @@ import (
 
 // Options of a log.
 type Options struct {
-	// Ring is the number of decisions kept in memory for each half, at least 1; 0 means 10,000. Each half has its
+	// Ring is the number of decisions kept in memory for each kind, at least 1; 0 means 10,000. Each kind has its
 	// own ring, so that the many targets do not push out the few choices of node groups.
 	Ring int
 	// File is the path of the JSON lines file; empty keeps the log in memory only. The newest decisions of an
@@ -52,7 +52,7 @@ func Open(o Options) (*Log, error) {
 	}
 	size := cmp.Or(o.Ring, defaultRing)
 	l := &Log{
-		rings:    map[Kind]*ring{KindExpander: newRing(size), KindScaler: newRing(size)},
+		rings:    map[Kind]*ring{KindExpander: newRing(size), KindScaler: newRing(size), KindOperation: newRing(size)},
 		watchers: map[*Watcher]struct{}{},
 	}
 	if o.File == "" {
@@ -116,7 +116,10 @@ func (l *Log) List(f Filter) []Record {
 	if r := l.rings[f.Kind]; r != nil {
 		return r.list(f, f.limit())
 	}
-	out := append(l.rings[KindExpander].list(f, f.limit()), l.rings[KindScaler].list(f, f.limit())...)
+	var out []Record
+	for _, r := range l.rings {
+		out = append(out, r.list(f, f.limit())...)
+	}
 	slices.SortFunc(out, func(a, b Record) int { return cmp.Compare(b.ID, a.ID) })
 	return out[:min(len(out), f.limit())]
 }
@@ -125,8 +128,8 @@ func (l *Log) List(f Filter) []Record {
 func (l *Log) Get(id string) (Record, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, kind := range []Kind{KindExpander, KindScaler} {
-		if r, ok := l.rings[kind].get(id); ok {
+	for _, ring := range l.rings {
+		if r, ok := ring.get(id); ok {
 			return r, true
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/warmpool/warmpool/scaler"
 )
 
-// Kind separates the two halves.
+// Kind separates the two halves, and what operators do.
 type Kind string
 
 // The kinds of decisions.
@@ -20,7 +20,7 @@ const (
 	KindScaler   Kind = "scaler"
 )
 
-// Record is one decision as the log keeps it. Exactly one of Expander and Scaler is set; readers must not change
+// Record is one decision as the log keeps it. Exactly one of Expander, Scaler and Operation is set; readers must not change
 // what they point to.
 type Record struct {
 	// ID is unique on this instance. IDs sort like the order of recording, also across a restart with a log file
@@ -39,6 +39,8 @@ type Record struct {
 
 	Expander *expander.Decision `json:"expander,omitempty"`
 	Scaler   *scaler.Decision   `json:"scaler,omitempty"`
+
+	Operation *Operation `json:"operation,omitempty"`
 }
 
 // OfExpander makes the record of a choice of node group, still without an ID.

@@ -54,7 +54,7 @@ func (e *Engine) BestOptions(ctx context.Context, request expander.Request) (exp
 	if policy == nil {
 		return passThrough(request, now, expander.Observe, "expander-not-configured"), nil
 	}
-	if freeze := e.config.Load().Freeze; freeze.Expander && !policy.Frozen {
+	if on, _ := e.frozen(HalfExpander); on && !policy.Frozen {
 		frozen := *policy
 		frozen.Frozen = true
 		policy = &frozen

@@ -31,7 +31,10 @@ func (e *Engine) Target(id string) (scaler.Decision, error) {
 	if line == nil {
 		return scaler.Decision{}, fmt.Errorf("%w: %s has not been evaluated yet", ErrNoData, id)
 	}
-	if age := now.Sub(line.decision.Time); age > line.keep {
+	if e.outOfTouch(now) {
+		return scaler.Decision{}, fmt.Errorf("%w: another instance computes, and its board does not arrive", ErrNoData)
+	}
+	if age := now.Sub(line.decision.Time); line.expired(now) {
 		return scaler.Decision{}, fmt.Errorf("%w: the last evaluation of %s is %v old", ErrNoData, id, age.Round(time.Second))
 	}
 	return line.decision, nil

@@ -63,7 +63,9 @@ type Options struct {
 	Store *Store
 	// Decisions records; nil does not.
 	Decisions *decisions.Log
-	Limits    Limits
+	// Operations keeps what operators ordered; nil keeps it in memory.
+	Operations *OperationsFile
+	Limits     Limits
 	// Clock tells the time, time.Now by default. A replay in virtual time sets it, calls [Engine.Tick] and
 	// [Engine.Backfill] itself and never [Engine.Run].
 	Clock func() time.Time
@@ -113,6 +115,8 @@ type Engine struct {
 	forecasts  forecasts
 	placement  placement
 	situations situations
+	lockstep   lockstep
+	operations operations
 	// failOpen counts requests that kept every option because of a fault; reloadFailing is set from a configuration
 	// that could not be loaded to the next one that could.
 	failOpen      atomic.Int64
@@ -143,6 +147,10 @@ func New(o Options) (*Engine, error) {
 	e.services.init()
 	e.forecasts.init()
 	e.placement.init(o.History)
+	e.lockstep.news = make(chan struct{}, 1)
+	if err := e.operations.init(o.Operations, e.log); err != nil {
+		return nil, err
+	}
 	e.metrics = newMetrics(o.Metrics, e)
 	e.config.Store(o.Config)
 	e.membership.Lock()

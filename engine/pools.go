@@ -102,7 +102,8 @@ func (e *Engine) Pools() Pools {
 		return out
 	}
 	view := e.view(now)
-	out.Configured, out.Mode, out.Frozen = true, policy.Mode, policy.Frozen || c.Freeze.Expander
+	frozen, _ := e.frozen(HalfExpander)
+	out.Configured, out.Mode, out.Frozen = true, policy.Mode, policy.Frozen || frozen
 	out.ViewKnown, out.ViewAt = view.Known, view.At
 	for i := range policy.Pools {
 		p := &policy.Pools[i]

@@ -57,7 +57,7 @@ func (e *Engine) rebuild(ctx context.Context, b *batch) {
 	for i, at := range fresh {
 		s := b.reads[at].service
 		stored, ok := e.store.state(s.id)
-		if !read[i] && !ok && len(queries[i]) > 0 && b.at.Sub(s.rebuildSince) < rebuildFor {
+		if !read[i] && !ok && s.carried == nil && len(queries[i]) > 0 && b.at.Sub(s.rebuildSince) < rebuildFor {
 			b.reads[at].held = true
 			continue
 		}
@@ -66,6 +66,7 @@ func (e *Engine) rebuild(ctx context.Context, b *batch) {
 		if ok {
 			s.state = merge(s.state, stored)
 		}
+		s.state = e.carry(s, s.state, to)
 	}
 }
 

@@ -27,6 +27,11 @@ func (e *Engine) record(s *service, d *scaler.Decision) {
 	} else {
 		e.metrics.unavailable.Inc()
 	}
+	e.remember(s, d)
+}
+
+// remember adds a decision to the past of its service and, if it says something new, to the log. The caller holds s.mu.
+func (e *Engine) remember(s *service, d *scaler.Decision) {
 	s.past.add(d, s.arrivals, pastLength(int(e.services.count.Load())))
 	last := &s.recorded
 	changed := last.at.IsZero() || last.replicas != d.Replicas || last.unavailable != d.Unavailable

@@ -21,6 +21,8 @@ type service struct {
 	trigger *Trigger
 	// asked is when a caller last asked, in Unix seconds.
 	asked atomic.Int64
+	// local is the same without what other instances were asked.
+	local atomic.Int64
 	// broken is why the trigger no longer resolves after a reload.
 	broken atomic.Pointer[error]
 	// next is a recompiled service that the next evaluation takes up.
@@ -33,6 +35,10 @@ type service struct {
 	state    scaler.State
 	forecast *forecast
 	rebuilt  bool
+	// carried is the state of the last leader where the gap since is too long to go on from it.
+	carried *scaler.State
+	// epoch is that of the last evaluation, see lockstep.
+	epoch uint64
 	// rebuildSince is when rebuilding was first tried.
 	rebuildSince time.Time
 	recorded     recorded
@@ -46,6 +52,9 @@ type service struct {
 	foreseen *forecast
 	plan     *predictor.Plan
 
+	// received is what the leader sent last, while this instance follows.
+	received atomic.Pointer[received]
+
 	entry atomic.Pointer[entry]
 	watch struct {
 		sync.Mutex
@@ -58,6 +67,10 @@ type entry struct {
 	decision scaler.Decision
 	// keep is how long after its time the decision may be answered.
 	keep time.Duration
+	// until is the end of keep by this instance's clock for an entry of another instance; zero for an own one.
+	until time.Time
+	// state is what the evaluation remembers, for other instances; nil without any.
+	state *scaler.State
 	// coverage counts for the forecast; nil without one.
 	coverage *coverage
 }
@@ -68,8 +81,9 @@ func newService(id string, compiled *config.Service) *service {
 
 func (s *service) touch(now time.Time) {
 	// Written once a second at most: all cores share the line of memory.
-	if unix := now.Unix(); s.asked.Load() != unix {
+	if unix := now.Unix(); s.local.Load() != unix {
 		s.asked.Store(unix)
+		s.local.Store(unix)
 	}
 }
 

@@ -31,6 +31,8 @@ type Status struct {
 	LastAsked time.Time `json:"lastAsked,omitzero"`
 	// FailOpen counts the requests that kept every option because of a fault of warmpool, since the start.
 	FailOpen int64 `json:"failOpen"`
+	// Instances is the part of this instance among several; nil if it is the only one.
+	Instances *InstanceStatus `json:"instances,omitempty"`
 	// Broken are the triggers that no longer resolve after a reload.
 	Broken []BrokenTrigger `json:"broken"`
 }
@@ -54,8 +56,12 @@ func (e *Engine) Status() Status {
 	c := e.config.Load()
 	s := Status{
 		Now: e.clock(), IntervalSeconds: c.EvaluationInterval.Seconds(), ConfigName: c.Name, ConfigHash: c.Hash,
-		ReloadFailed: e.reloadFailing.Load(), Warnings: warningsOf(c.Warnings), FrozenScaler: c.Freeze.Scaler, FrozenReason: c.Freeze.Reason,
+		ReloadFailed: e.reloadFailing.Load(), Warnings: warningsOf(c.Warnings),
 		Source: e.source != Source(noSource{}), Cluster: e.cluster != nil, FailOpen: e.failOpen.Load(), Broken: []BrokenTrigger{},
+	}
+	s.FrozenScaler, s.FrozenReason = e.frozen(HalfScaler)
+	if i, ok := e.Instances(); ok {
+		s.Instances = &i
 	}
 	s.LastTick = e.LastTick()
 	asked := int64(0)

@@ -18,6 +18,9 @@ import (
 func (e *Engine) Tick(ctx context.Context, at time.Time) {
 	started := time.Now()
 	e.forget(at)
+	if !e.Leading() {
+		return
+	}
 	e.evaluate(ctx, at, e.due(func(*service) bool { return true }))
 	e.lastTick.Store(at.UnixNano())
 	e.metrics.ticks.WithLabelValues("evaluation").Observe(time.Since(started).Seconds())
@@ -25,6 +28,9 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) {
 
 // Activate evaluates the services that have no entry yet and those at zero, for which a second matters.
 func (e *Engine) Activate(ctx context.Context, at time.Time) {
+	if !e.Leading() {
+		return
+	}
 	started := time.Now()
 	due := e.due(func(s *service) bool {
 		line := s.entry.Load()
@@ -126,6 +132,7 @@ func (e *Engine) evaluate(ctx context.Context, at time.Time, due []*service) {
 // enter adds a service to a batch. A new configuration takes effect here, between two evaluations.
 func (e *Engine) enter(b *batch, s *service) {
 	e.switchOver(s)
+	e.takeOver(s, b.at)
 	r := reading{service: s, forecastQuery: -1, inputs: scaler.Inputs{
 		Signals: s.signals, CurrentReplicas: -1, HPATolerance: defaultTolerance,
 	}}
@@ -235,10 +242,8 @@ func (e *Engine) guard(what string, s *service, do func()) {
 func (e *Engine) decide(b *batch, r *reading) {
 	s := r.service
 	policy := s.compiled.Policy
-	policy.Override = s.compiled.OverrideAt(b.at)
-	if freeze := e.config.Load().Freeze; freeze.Scaler {
-		policy.Frozen, policy.FrozenReason = true, freeze.Reason
-	}
+	policy.Override = e.overrideAt(s, b.at)
+	policy.Frozen, policy.FrozenReason = e.frozen(HalfScaler)
 	e.guard("the forecast", s, func() { r.inputs.Forecast = e.plan(s, r.arrivals, b.at) })
 	next := &entry{keep: keepFor(&policy, e.config.Load().EvaluationInterval)}
 	if s.forecast != nil {
@@ -251,8 +256,7 @@ func (e *Engine) decide(b *batch, r *reading) {
 	} else {
 		s.state = state
 	}
-	s.publish(next)
-	e.record(s, &next.decision)
+	e.publish(s, next)
 }
 
 // keepFor is how long a decision may be answered when no new one comes: as long as a sample would vote.

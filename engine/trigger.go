@@ -52,7 +52,7 @@ func (e *Engine) Resolve(t Trigger) (string, error) {
 	key := t.key()
 	if s, ok := e.services.trigger(key); ok {
 		s.touch(e.clock())
-		if broken := s.broken.Load(); broken != nil {
+		if broken := s.broken.Load(); broken != nil && !e.served(s) {
 			return "", *broken
 		}
 		return s.id, nil
@@ -80,6 +80,7 @@ func (e *Engine) Resolve(t Trigger) (string, error) {
 	e.inherit(s)
 	e.services.add(s)
 	e.log.Info("new trigger", "service", s.id)
+	e.lockstep.asked()
 	return s.id, nil
 }
 

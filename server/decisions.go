@@ -25,6 +25,7 @@ var kinds = map[pb.Kind]decisions.Kind{
 	pb.Kind_KIND_UNSPECIFIED: "",
 	pb.Kind_KIND_EXPANDER:    decisions.KindExpander,
 	pb.Kind_KIND_SCALER:      decisions.KindScaler,
+	pb.Kind_KIND_OPERATION:   decisions.KindOperation,
 }
 
 // List returns recorded decisions, newest first.
@@ -100,8 +101,12 @@ func (s *decisionService) Watch(r *pb.WatchRequest, out grpc.ServerStreamingServ
 func message(r decisions.Record) (*pb.Decision, error) {
 	var detail any = r.Scaler
 	kind := pb.Kind_KIND_SCALER
-	if r.Kind == decisions.KindExpander {
+	switch r.Kind {
+	case decisions.KindExpander:
 		detail, kind = r.Expander, pb.Kind_KIND_EXPANDER
+	case decisions.KindOperation:
+		detail, kind = r.Operation, pb.Kind_KIND_OPERATION
+	case decisions.KindScaler:
 	}
 	data, err := json.Marshal(detail)
 	if err != nil {

@@ -25,9 +25,9 @@ func (p *decisionPages) list(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	f := decisions.Filter{Kind: decisions.Kind(q.Get("kind")), Subject: q.Get("subject"), Reason: q.Get("reason"), Before: q.Get("before")}
 	switch f.Kind {
-	case "", decisions.KindExpander, decisions.KindScaler:
+	case "", decisions.KindExpander, decisions.KindScaler, decisions.KindOperation:
 	default:
-		http.Error(w, "kind must be expander or scaler", http.StatusBadRequest)
+		http.Error(w, "kind must be expander, scaler or operation", http.StatusBadRequest)
 		return
 	}
 	if text := q.Get("limit"); text != "" {
@@ -59,8 +59,11 @@ func (p *decisionPages) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, r, rec, func(out io.Writer) error {
-		if rec.Expander != nil {
+		switch {
+		case rec.Expander != nil:
 			return decisions.WriteExpander(out, *rec.Expander)
+		case rec.Operation != nil:
+			return decisions.WriteOperation(out, *rec.Operation)
 		}
 		return decisions.WriteScaler(out, *rec.Scaler)
 	})

@@ -24,7 +24,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Kind separates the two halves.
+// Kind separates the two halves, and what operators do.
 type Kind int32
 
 const (
@@ -33,6 +33,8 @@ const (
 	Kind_KIND_EXPANDER Kind = 1
 	// A replica target.
 	Kind_KIND_SCALER Kind = 2
+	// An override or a freeze that an operator ordered.
+	Kind_KIND_OPERATION Kind = 3
 )
 
 // Enum value maps for Kind.
@@ -41,11 +43,13 @@ var (
 		0: "KIND_UNSPECIFIED",
 		1: "KIND_EXPANDER",
 		2: "KIND_SCALER",
+		3: "KIND_OPERATION",
 	}
 	Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
 		"KIND_EXPANDER":    1,
 		"KIND_SCALER":      2,
+		"KIND_OPERATION":   3,
 	}
 )
 
@@ -83,7 +87,7 @@ type Decision struct {
 	Id   string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
 	Kind Kind                   `protobuf:"varint,3,opt,name=kind,proto3,enum=warmpool.v1.Kind" json:"kind,omitempty"`
-	// Service (namespace/name) or the chosen node group.
+	// Service (namespace/name), the chosen node group, or the half that was frozen.
 	Subject string `protobuf:"bytes,4,opt,name=subject,proto3" json:"subject,omitempty"`
 	// One line for people.
 	Summary string `protobuf:"bytes,5,opt,name=summary,proto3" json:"summary,omitempty"`
@@ -530,11 +534,12 @@ const file_warmpool_v1_decision_proto_rawDesc = "" +
 	"\asubject\x18\x02 \x01(\tR\asubject\"\\\n" +
 	"\rWatchResponse\x121\n" +
 	"\bdecision\x18\x01 \x01(\v2\x15.warmpool.v1.DecisionR\bdecision\x12\x18\n" +
-	"\adropped\x18\x02 \x01(\x04R\adropped*@\n" +
+	"\adropped\x18\x02 \x01(\x04R\adropped*T\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rKIND_EXPANDER\x10\x01\x12\x0f\n" +
-	"\vKIND_SCALER\x10\x022\xca\x01\n" +
+	"\vKIND_SCALER\x10\x02\x12\x12\n" +
+	"\x0eKIND_OPERATION\x10\x032\xca\x01\n" +
 	"\x0fDecisionService\x12;\n" +
 	"\x04List\x12\x18.warmpool.v1.ListRequest\x1a\x19.warmpool.v1.ListResponse\x128\n" +
 	"\x03Get\x12\x17.warmpool.v1.GetRequest\x1a\x18.warmpool.v1.GetResponse\x12@\n" +

@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/warmpool/warmpool/scaler"
+)
+
+// takeOver gives a service the state that the leader sent last, at the first evaluation after this instance became the
+// leader. The state is exact as long as no more than a few ticks are missing; an older one goes into the rebuilding from
+// the metric store, as after a restart. The caller holds s.mu.
+func (e *Engine) takeOver(s *service, at time.Time) {
+	e.lockstep.mu.RLock()
+	epoch := e.lockstep.epoch
+	e.lockstep.mu.RUnlock()
+	again := s.epoch != epoch
+	s.epoch = epoch
+	r := s.received.Swap(nil)
+	if r == nil {
+		if line := s.entry.Load(); again && s.rebuilt && line != nil && at.Sub(line.decision.Time) > e.exact() {
+			state := s.state // of an earlier time as leader, and nothing came since
+			s.carried, s.rebuilt, s.rebuildSince = &state, false, time.Time{}
+		}
+		return
+	}
+	var state scaler.State
+	if len(r.state) > 0 {
+		if err := json.Unmarshal(r.state, &state); err != nil {
+			e.log.Warn("the state that the last leader sent cannot be used; it is rebuilt", "service", s.id, "error", err)
+			state = scaler.State{}
+		}
+	}
+	if len(r.state) == 0 || !state.Valid {
+		if !r.valid {
+			s.rebuilt, s.rebuildSince = false, time.Time{}
+			return
+		}
+		// Its answer is known, and how it came about is not: it counts for a whole window.
+		state = scaler.State{N: r.n, Valid: true, Computed: []scaler.Target{{At: r.at, N: r.n}}, Since: r.at}
+	} else {
+		state = state.Shift(r.skew)
+	}
+	if len(r.state) > 0 && at.Sub(r.at) <= e.exact() {
+		s.state, s.rebuilt = state, true
+		return
+	}
+	s.carried, s.rebuilt, s.rebuildSince = &state, false, time.Time{}
+}
+
+// exactFor is how many evaluation intervals may pass between two leaders without a look at what came meanwhile. A lease
+// changes hands within one or two.
+const exactFor = 4
+
+func (e *Engine) exact() time.Duration { return exactFor * e.config.Load().EvaluationInterval }
+
+// carry joins the state of the last leader to one that was rebuilt from the metric store: the larger answer starts a
+// whole window, so that the change of the leader never scales down.
+func (e *Engine) carry(s *service, rebuilt scaler.State, to time.Time) scaler.State {
+	carried := s.carried
+	s.carried = nil
+	if carried == nil {
+		return rebuilt
+	}
+	if !rebuilt.Valid || carried.N > rebuilt.N {
+		rebuilt.N, rebuilt.Need, rebuilt.Valid = carried.N, max(rebuilt.Need, carried.Need), true
+	}
+	rebuilt.Prewarms, rebuilt.Ordered, rebuilt.Released, rebuilt.Observed = carried.Prewarms, carried.Ordered, carried.Released, carried.Observed
+	rebuilt.Computed, rebuilt.LastStep = []scaler.Target{{At: to, N: rebuilt.N}}, to
+	return rebuilt
+}
