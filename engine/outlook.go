@@ -39,9 +39,9 @@ type Outlook struct {
 	Past []PastSlot `json:"past"`
 	// Usual is the same clock time on earlier days, further ahead than the forecast reaches.
 	Usual []UsualSlot `json:"usual"`
-	// Within of Compared past slots stayed below the 0.9 bound.
-	Within   int `json:"within"`
-	Compared int `json:"compared"`
+	// Within of Compared slots stayed below the 0.9 bound since the start of the process.
+	Within   uint64 `json:"within"`
+	Compared uint64 `json:"compared"`
 	// Skill is the record of the last days; nil before there is one.
 	Skill *Skill `json:"skill"`
 	// WhatIf is what would be ordered now for other shares of short steps. A steered price is taken to move in
@@ -158,14 +158,7 @@ func (e *Engine) outlook(s *service) *Outlook {
 	if o.Past == nil {
 		o.Past = []PastSlot{}
 	}
-	for i := range o.Past {
-		if a := o.Past[i].Actual; a != nil {
-			o.Compared++
-			if *a <= o.Past[i].Upper {
-				o.Within++
-			}
-		}
-	}
+	o.Compared, o.Within = f.coverage.slots.Load(), f.coverage.within.Load()
 	if f.predictor == nil {
 		o.Waiting = f.waitingFor()
 		return o
@@ -193,28 +186,15 @@ func (o *Outlook) take(p *predictor.Plan) {
 	}
 }
 
-// whatIf orders for the slots that count in the plan at other prices. The outlooks are the predictor's own: those of
-// the plan may be older than its newest slot.
+// whatIf orders for other shares of short steps. A plan that is older than the newest slot, as when two triggers share
+// the predictor, says nothing until the next tick.
 func whatIf(f *forecast, p *predictor.Plan) []WhatIf {
 	out := []WhatIf{}
-	if p.Stated || !(p.MaxShort > 0) {
+	if p.At.Before(f.newest.Add(slotLength)) {
 		return out
 	}
-	counts := map[int64]bool{}
-	for i := range p.Slots {
-		if p.Slots[i].Counts {
-			counts[p.Slots[i].Outlook.Slot] = true
-		}
-	}
-	outlooks := f.predictor.Outlooks()
 	for _, share := range whatIfShares {
-		price, order := p.Price*predictor.StartPrice(share)/predictor.StartPrice(p.MaxShort), 0
-		for i := range outlooks {
-			if counts[outlooks[i].Slot] {
-				order = max(order, outlooks[i].Order(f.perReplica, price, 1))
-			}
-		}
-		if order > 0 {
+		if order := f.predictor.OrderFor(p, share); order > 0 {
 			out = append(out, WhatIf{share, order})
 		}
 	}

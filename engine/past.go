@@ -64,7 +64,7 @@ func pastLength(services int) int {
 	return min(mostPoints, max(leastPoints, allPoints/max(1, services)))
 }
 
-// add notes a decision. It becomes a point when a minute has passed or when the answer or its reason is another one.
+// add notes a decision. It becomes a point when a minute has passed or when the answer is another one.
 func (p *past) add(d *scaler.Decision, a arrivals, limit int) {
 	m := momentOf(d, a)
 	p.mu.Lock()
@@ -75,8 +75,7 @@ func (p *past) add(d *scaler.Decision, a arrivals, limit int) {
 		if m.at <= last.at {
 			return // the ticks of a replay may come twice
 		}
-		same := last.replicas == m.replicas && last.binding == m.binding && last.limited == m.limited &&
-			last.available == m.available && last.held == m.held
+		same := last.replicas == m.replicas && last.available == m.available
 		if same && m.at-last.at < int64(pointEvery/time.Second) {
 			return
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/warmpool/warmpool/scaler"
 )
 
-// TestPastKeepsChangesAndMinutes: quiet ticks become one point a minute, a change of answer or reason one at once, and
-// the newest tick is always the end.
+// TestPastKeepsChangesAndMinutes: quiet ticks become one point a minute, another answer one at once, and the newest
+// tick is always the end.
 func TestPastKeepsChangesAndMinutes(t *testing.T) {
 	start := time.Date(2026, 8, 3, 9, 0, 0, 0, time.UTC)
 	var p past
@@ -27,12 +27,13 @@ func TestPastKeepsChangesAndMinutes(t *testing.T) {
 	at(135, 4, "queue")
 	at(135, 9, "queue") // the tick of a replay, again
 	at(150, 4, "forecast")
-	at(165, 4, "forecast")
+	at(195, 4, "forecast")
+	at(210, 4, "forecast")
 	var got []int
 	for _, point := range p.points() {
 		got = append(got, int(point.At.Sub(start)/time.Second))
 	}
-	if diff := cmp.Diff([]int{0, 60, 120, 135, 150, 165}, got); diff != "" {
+	if diff := cmp.Diff([]int{0, 60, 120, 135, 195, 210}, got); diff != "" {
 		t.Errorf("points (-want +got):\n%s", diff)
 	}
 }

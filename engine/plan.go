@@ -13,16 +13,23 @@ import (
 // without a forecast.
 func (e *Engine) plan(s *service, a arrivals, at time.Time) *scaler.Forecast {
 	f := s.forecast
+	s.arrivals = a
 	if f == nil {
+		if s.foreseen != nil {
+			e.unforesee(s)
+		}
 		return nil
 	}
 	lead, rate := e.known(s)
 	e.forecasts.mu.Lock()
 	defer e.forecasts.mu.Unlock()
-	if done, ok := f.mean.add(at, a, e.config.Load().EvaluationInterval); ok {
+	s.foreseen = f
+	done, ended := f.mean.add(at, a, e.config.Load().EvaluationInterval)
+	if ended {
 		e.forecasts.borrow(f)
 		f.coverage.outcome(done)
 		f.observe(done)
+		f.compare(done)
 	}
 	if f.needsPredictor(rate) {
 		f.perReplica, f.predictor, f.nextTryAt = rate, nil, time.Time{}
@@ -36,6 +43,10 @@ func (e *Engine) plan(s *service, a arrivals, at time.Time) *scaler.Forecast {
 	}
 	p := f.predictor.Plan(predictor.Request{Now: at, Lead: lead})
 	f.coverage.expect(&p)
+	s.plan = &p
+	if ended || len(f.issued) == 0 {
+		f.issue(&p)
+	}
 	return toForecast(&p, f.settings.Location, at)
 }
 
