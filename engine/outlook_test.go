@@ -20,7 +20,7 @@ func TestOutlook(t *testing.T) {
 		at := wakeAt(t, 8*time.Hour)
 		stop := runEngine(t, e)
 		defer stop()
-		sleepUntil(t.Context(), at.Add(52*time.Minute))
+		sleepUntil(t.Context(), at.Add(52*time.Minute+time.Second))
 		d, ok := e.Detail("ml/chat")
 		if !ok || d.Outlook == nil || d.Decision == nil {
 			t.Fatalf("detail %+v", d)
