@@ -78,7 +78,7 @@ func registered(t *testing.T) map[string]metric {
 	return describe(t, registry)
 }
 
-var described = regexp.MustCompile(`^Desc\{fqName: "(.*?)", help: "(.*)", constLabels: \{.*?\}, variableLabels: \{(.*?)\}\}$`)
+var described = regexp.MustCompile(`^Desc\{fqName: "(.*?)", help: "(.*?)"(?:, unit: ".*?")?, constLabels: \{.*?\}, variableLabels: \{(.*?)\}\}$`)
 
 // describe reads the descriptions, which exist before the first value, and the types of the values.
 func describe(t *testing.T, registry *prometheus.Registry) map[string]metric {
