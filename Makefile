@@ -45,6 +45,10 @@ $(BIN)/prometheus $(BIN)/promtool &: tools/prometheus/go.sum
 	cd tools/prometheus && $(GO) build -tags remove_all_sd -o $(BIN)/ github.com/prometheus/prometheus/cmd/prometheus github.com/prometheus/prometheus/cmd/promtool
 	@touch $(BIN)/prometheus $(BIN)/promtool
 
+$(BIN)/helm: tools/helm/go.sum
+	cd tools/helm && $(GO) build -o $(BIN)/ helm.sh/helm/v4/cmd/helm
+	@touch $@
+
 # --- check
 
 .PHONY: test
@@ -58,6 +62,11 @@ test-race: $(BIN)/prometheus $(BIN)/promtool ## The same with the race detector
 .PHONY: test-keda
 test-keda: build ## KEDA's own client against the running server (its build takes minutes when cold)
 	cd test/keda && WARMPOOL_BINARY=$(CURDIR)/bin/warmpool $(GO) test -count=1 -timeout 20m ./...
+
+.PHONY: e2e
+e2e: build $(BIN)/prometheus $(BIN)/helm ## warmpool on a real control plane with KEDA (its build takes minutes when cold)
+	GO=$(GO) tools/control-plane/build.sh .cache/control-plane
+	WARMPOOL_E2E=1 WARMPOOL_BINARY=$(CURDIR)/bin/warmpool $(GO) test -count=1 -timeout 20m ./test/cluster/
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint $(BIN)/buf ## Linters, proto lint and breaking changes, generated code
