@@ -21,6 +21,7 @@ import (
 // serveFlags are the flags of serve.
 type serveFlags struct {
 	config, dataDir, kubeconfig     string
+	autoscalerNamespace             string
 	serve                           []string
 	expander, scaler, plain, admin  string
 	tokenFile                       string
@@ -62,7 +63,8 @@ func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.clientCA, "client-ca", "", "`file` with the authorities of KEDA's client certificates (PEM); then KEDA must present one")
 	flags.StringVar(&f.selfSigned, "tls-self-signed", "", "for a trial: make a certificate in this `directory`, with ca.crt for the clients")
 	flags.StringVar(&f.dataDir, "data-dir", "", "`directory` for what was learnt; without it a restart starts anew")
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` for the view of the cluster")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` for the view of the cluster; without it the service account of the pod, outside of a pod none; \"none\" turns the view off")
+	flags.StringVar(&f.autoscalerNamespace, "cluster-autoscaler-namespace", "kube-system", "`namespace` of the Cluster Autoscaler's status and events")
 	flags.BoolVar(&f.demo, "demo", false, "no cluster and no Prometheus: a virtual cluster drives the server, accelerated")
 	flags.DurationVar(&f.span, "for", 0, "end after this `time` with exit code 0 and a summary")
 	flags.StringVar(&f.logLevel, "log-level", "info", "least `level` to log: debug, info, warn or error")
@@ -120,9 +122,6 @@ func (f *serveFlags) check() error {
 	}
 	if (f.cert == "") != (f.key == "") {
 		wrong("--tls-cert and --tls-key belong together: give both")
-	}
-	if f.kubeconfig != "" {
-		wrong("--kubeconfig: the view of the cluster is not built yet; leave it out, the request and the own memory are used")
 	}
 	if f.span < 0 {
 		wrong("--for %v: it must be above zero", f.span)

@@ -38,6 +38,7 @@ type service struct {
 	log     *decisions.Log
 	engine  *engine.Engine
 	server  *server.Server
+	cluster *clusterView
 }
 
 // newService puts the parts together. Whatever can fail fails here, before a call is answered.
@@ -63,6 +64,9 @@ func newService(f *serveFlags, halvesGiven bool, logger *slog.Logger) (s *servic
 	if s.source, err = newSource(settings, registry, logger); err != nil {
 		return s, err
 	}
+	if s.cluster, err = openCluster(f, settings, registry, logger); err != nil {
+		return s, err
+	}
 	if err = s.openEngine(f, settings, registry); err != nil {
 		return s, err
 	}
@@ -80,6 +84,7 @@ func (s *service) openEngine(f *serveFlags, settings *config.Config, registry *p
 		}
 		o.Store, o.History = s.store, engine.NewFileHistory(f.dataDir)
 	}
+	s.cluster.use(&o)
 	s.engine, err = engine.New(o)
 	return err
 }
@@ -124,6 +129,7 @@ func (s *service) run(ctx context.Context) error {
 	background.Go(func() error { return s.engine.Run(inner) })
 	background.Go(func() error { s.watcher.Run(inner); return nil })
 	background.Go(func() error { s.watchReloads(inner); return nil })
+	background.Go(func() error { s.cluster.run(inner); return nil })
 	err := s.server.Run(edge)
 	cancelInner()
 	done := make(chan error, 1)
