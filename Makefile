@@ -52,8 +52,8 @@ $(BIN)/helm: tools/helm/go.sum
 # --- check
 
 .PHONY: test
-test: $(BIN)/prometheus $(BIN)/promtool ## Run the tests, a real Prometheus included
-	WARMPOOL_REQUIRE_PROMETHEUS=1 $(GO) test -shuffle=on -timeout 20m $(PKGS)
+test: $(BIN)/prometheus $(BIN)/promtool $(BIN)/helm ## Run the tests, a real Prometheus and the Helm chart included
+	WARMPOOL_REQUIRE_PROMETHEUS=1 WARMPOOL_REQUIRE_HELM=1 $(GO) test -shuffle=on -timeout 20m $(PKGS)
 
 .PHONY: test-race
 test-race: $(BIN)/prometheus $(BIN)/promtool ## The same with the race detector
