@@ -102,7 +102,7 @@ func (c *compiler) checkPrometheus() {
 }
 
 func (c *compiler) checkLabels(l labelsFile) {
-	for _, x := range []struct{ key, value string }{{"namespace", l.Namespace}, {"pod", l.Pod}, {"gpuNamespace", l.GPUNamespace}, {"gpuPod", l.GPUPod}} {
+	for _, x := range []struct{ key, value string }{{"namespace", l.Namespace}, {"pod", l.Pod}, {"gpuNamespace", l.GPUNamespace}, {"gpuPod", l.GPUPod}, {"stateNamespace", l.StateNamespace}, {"statePod", l.StatePod}} {
 		if !labelName.MatchString(x.value) {
 			c.errorf("prometheus.labels."+x.key, "%smust be a label name: letters, digits and underscores, not beginning with a digit", c.got(x.value))
 		}

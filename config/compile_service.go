@@ -131,7 +131,7 @@ func (b *serviceBuilder) build(overrides map[string][]scaler.Override) Service {
 			Frozen:       b.file.Freeze.Scaler,
 			FrozenReason: b.file.Freeze.Reason,
 		},
-		Queries: queries, Forecast: forecast,
+		Queries: queries, Forecast: forecast, Pods: b.pods(),
 		Overrides: append(slices.Clone(overrides[s.Name]), overrides[serviceKey(s.Namespace, s.Name)]...),
 	}
 	slices.SortFunc(service.Overrides, func(x, y scaler.Override) int { return x.From.Compare(y.From) })

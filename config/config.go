@@ -91,6 +91,9 @@ type Service struct {
 	// Queries are in a fixed order, at most one for each signal.
 	Queries  []Query
 	Forecast ForecastSettings
+	// Pods are the queries that tell the state of the pods where there is no view of the cluster, see [PodsReady]; nil
+	// unless they are configured.
+	Pods []Query
 	// Overrides are in order of time and do not overlap. See OverrideAt.
 	Overrides []scaler.Override
 }
@@ -122,6 +125,9 @@ type Query struct {
 	PerReadyPod bool
 	// Scale multiplies the value: 0.01 turns percent into a share.
 	Scale float64
+	// EveryRow makes a sample of every row whose labels equal Match, and none of none, in place of exactly one. Such a
+	// query cannot be read back in time.
+	EveryRow bool
 }
 
 // ForecastSettings is the predictor's part of a service.

@@ -61,6 +61,9 @@ type labelsFile struct {
 	Pod          string `key:"pod" default:"pod" doc:"pod label of the series of engines"`
 	GPUNamespace string `key:"gpuNamespace" default:"exported_namespace" doc:"namespace label of the series of the DCGM exporter; namespace when it is scraped with honorLabels"`
 	GPUPod       string `key:"gpuPod" default:"exported_pod" doc:"pod label of the series of the DCGM exporter; pod when it is scraped with honorLabels"`
+
+	StateNamespace string `key:"stateNamespace" default:"namespace" doc:"namespace label of the series of kube-state-metrics; exported_namespace when it is scraped without honorLabels"`
+	StatePod       string `key:"statePod" default:"pod" doc:"pod label of the series of kube-state-metrics; exported_pod when it is scraped without honorLabels"`
 }
 
 type catalogueFile struct {

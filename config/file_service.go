@@ -63,6 +63,9 @@ type maxUpFile struct {
 type startupFile struct {
 	Lead  learnedDuration `key:"lead" meta:"startupLead" default:"learned" doc:"time from the order to a serving replica; learned per GPU type, warm and cold"`
 	Prior duration        `key:"prior" meta:"startupPrior" default:"5m" min:"1s" max:"6h" doc:"assumed until enough starts were seen"`
+
+	Metrics  string `key:"metrics" meta:"startupMetrics" default:"none" enum:"none|kube-state-metrics" doc:"where ready and starting pods, start times and the present replicas come from while warmpool has no access to the cluster; kube-state-metrics is read through the metric store, with the same queries for all services"`
+	Workload string `key:"workload" meta:"startupWorkload" default:"\"\"" doc:"name of the Deployment, StatefulSet, LeaderWorkerSet or Rollout in kube-state-metrics; empty: the name of the service"`
 }
 
 type forecastFile struct {

@@ -32,6 +32,7 @@ type service struct {
 	// follows is guarded by it.
 	mu       sync.Mutex
 	compiled *config.Service
+	asking   asked
 	state    scaler.State
 	forecast *forecast
 	rebuilt  bool

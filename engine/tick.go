@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/warmpool/warmpool/config"
@@ -93,9 +92,11 @@ type batch struct {
 type reading struct {
 	service *service
 	inputs  scaler.Inputs
-	// forecastQuery is the index of the query for the predictor, -1 without one; arrivals its result, NaN if invalid.
-	forecastQuery int
-	arrivals      arrivals
+	// asked says what the queries are; arrivals is the outcome of the one for the predictor.
+	asked    *asked
+	arrivals arrivals
+	// pods collects what the metric store knows of the pods; nil where it is not asked.
+	pods *podReading
 	// held services are evaluated for the record only: what they were before is not known yet.
 	held bool
 	// open counts the queries that are not reported yet.
@@ -133,7 +134,7 @@ func (e *Engine) evaluate(ctx context.Context, at time.Time, due []*service) {
 func (e *Engine) enter(b *batch, s *service) {
 	e.switchOver(s)
 	e.takeOver(s, b.at)
-	r := reading{service: s, forecastQuery: -1, inputs: scaler.Inputs{
+	r := reading{service: s, inputs: scaler.Inputs{
 		Signals: s.signals, CurrentReplicas: -1, HPATolerance: defaultTolerance,
 	}}
 	if e.cluster != nil && s.trigger != nil {
@@ -145,14 +146,13 @@ func (e *Engine) enter(b *batch, s *service) {
 		}
 		e.guard("reading the replicas", s, func() { e.readReplicas(s.trigger, &r.inputs) })
 	}
-	queries := s.compiled.Queries
-	if rate := s.compiled.Forecast.Rate; s.forecast != nil && rate != nil {
-		r.forecastQuery = len(queries)
-		queries = append(slices.Clip(queries), *rate)
+	r.asked = s.ask(!r.inputs.Pods.Known)
+	if r.asked.pods >= 0 {
+		r.pods = &podReading{}
 	}
-	r.open = len(queries)
+	r.open = len(r.asked.queries)
 	b.reads = append(b.reads, r)
-	b.queries = append(b.queries, queries)
+	b.queries = append(b.queries, r.asked.queries)
 }
 
 // readReplicas prefers what the autoscaler itself sees over a count of pods.
@@ -173,18 +173,28 @@ func (e *Engine) readReplicas(t *Trigger, inputs *scaler.Inputs) {
 // defaultTolerance is the autoscaler's own; what a whole cluster is set to cannot be seen from here.
 const defaultTolerance = 0.1
 
-var errReadyUnknown = errors.New("an average over ready pods needs their number; give warmpool access to the cluster")
-
 // take notes the outcome of one query.
 func (e *Engine) take(r *reading, query int, samples []scaler.Sample, err error) {
-	if query == r.forecastQuery {
+	switch {
+	case query == r.asked.rate:
 		r.arrivals = arrivalsOf(samples, err)
 		return
+	case r.pods != nil && query >= r.asked.pods:
+		e.takePods(r, query-r.asked.pods, samples, err)
+		return
 	}
-	q := &r.service.compiled.Queries[query]
-	if err == nil && q.PerReadyPod {
+	if err == nil && r.service.compiled.Queries[query].PerReadyPod {
+		if r.pods != nil {
+			r.pods.means = append(r.pods.means, meanReading{query, samples})
+			return
+		}
 		samples, err = multiply(samples, r.inputs.Pods)
 	}
+	e.takeSignal(r, query, samples, err)
+}
+
+func (e *Engine) takeSignal(r *reading, query int, samples []scaler.Sample, err error) {
+	q := &r.service.compiled.Queries[query]
 	if err != nil {
 		if r.inputs.Errors == nil {
 			r.inputs.Errors = map[scaler.Signal]string{}
@@ -223,6 +233,9 @@ func (e *Engine) finish(b *batch, i int) {
 	s := r.service
 	defer s.mu.Unlock()
 	defer clear(s.signals)
+	if r.pods != nil {
+		e.guard("counting the pods", s, func() { e.countPods(r, b.at) })
+	}
 	e.guard("the evaluation", s, func() { e.decide(b, r) })
 }
 

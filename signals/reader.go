@@ -92,6 +92,9 @@ func (r *Reader) Read(ctx context.Context, at time.Time, services [][]config.Que
 }
 
 func instantSample(q config.Query, at time.Time, value, age *table) ([]scaler.Sample, error) {
+	if q.EveryRow {
+		return everySample(q, at, value)
+	}
 	found, failure := value.pick(q.Match)
 	if failure != nil {
 		return nil, failure
@@ -111,4 +114,23 @@ func instantSample(q config.Query, at time.Time, value, age *table) ([]scaler.Sa
 		return nil, failure
 	}
 	return []scaler.Sample{s}, nil
+}
+
+// everySample makes a sample of each row for the service. No row is an answer: there are none. Rows that are not valid
+// are left out.
+func everySample(q config.Query, at time.Time, value *table) ([]scaler.Sample, error) {
+	if value.scalar {
+		return nil, failf(WrongType, "a scalar has no rows")
+	}
+	found := value.find(q.Match)
+	samples := make([]scaler.Sample, 0, len(found))
+	for _, i := range found {
+		if value.rows[i].histogram {
+			continue
+		}
+		if s, failure := sample(at, float64(value.rows[i].points[0].Value), q.Scale); failure == nil {
+			samples = append(samples, s)
+		}
+	}
+	return samples, nil
 }
