@@ -50,8 +50,10 @@ type Line struct {
 	Binding         string    `json:"binding"`
 	Limited         string    `json:"limited,omitempty"`
 	HeldByTolerance bool      `json:"heldByTolerance,omitempty"`
-	Text            string    `json:"text"`
-	Reasons         []string  `json:"reasons"`
+	// Why is the vote that binds and what kept the target from following it, in one line; Text says everything.
+	Why     string   `json:"why"`
+	Text    string   `json:"text"`
+	Reasons []string `json:"reasons"`
 	// Trouble is the gravest of the service's warnings, or empty.
 	Trouble Severity `json:"trouble,omitempty"`
 }
@@ -65,11 +67,41 @@ func lineOf(l engine.Line) Line {
 	out.Evaluated, out.Time, out.Unavailable, out.Replicas, out.Active = true, d.Time, d.Unavailable, d.Replicas, d.Active
 	out.Ready, out.Starting, out.Stuck, out.CurrentReplicas, out.Min, out.Max = d.Ready, d.Starting, d.Stuck, d.CurrentReplicas, d.Min, d.Max
 	out.Binding, out.Limited, out.HeldByTolerance, out.Text = d.Binding, d.Limited, d.HeldByTolerance, d.Text
+	out.Why = whyOf(d)
 	out.Reasons = append(out.Reasons, d.Reasons...)
 	for _, w := range serviceWarnings(l) {
 		out.Trouble = graver(out.Trouble, w.Severity)
 	}
 	return out
+}
+
+// whyOf is the first clause of the binding vote, with the limit that applied last.
+func whyOf(d *scaler.Decision) string {
+	if d.Unavailable != "" {
+		return d.Unavailable
+	}
+	why := d.Binding
+	for _, v := range d.Votes {
+		if clause, _, _ := strings.Cut(v.Text, ";"); v.Name == d.Binding && clause != "" {
+			why += ": " + clause
+		}
+	}
+	if d.Limited != "" {
+		why += "; limited by " + d.Limited
+	}
+	return why
+}
+
+// board lists the services that are evaluated: a configured one that triggers refer to stands in for nothing.
+func (a *api) board() []engine.Line {
+	all := a.engine.Board()
+	adopted := map[string]bool{}
+	for _, l := range all {
+		if l.ScaledObject != "" {
+			adopted[l.Namespace+"/"+nameOf(l.ID)] = true
+		}
+	}
+	return slices.DeleteFunc(all, func(l engine.Line) bool { return l.ScaledObject == "" && adopted[l.ID] })
 }
 
 // nameOf is the name of the service in an id: what follows the last slash.
@@ -97,7 +129,7 @@ type Totals struct {
 }
 
 func (a *api) overview(w http.ResponseWriter, _ *http.Request) {
-	status, board, pools := a.engine.Status(), a.engine.Board(), a.engine.Pools()
+	status, board, pools := a.engine.Status(), a.board(), a.engine.Pools()
 	o := Overview{Status: status, Services: []Line{}}
 	o.Health = healthOf(&status, board, &pools, a.stats())
 	o.Warnings = warningsOf(&status, board, &pools, a.stats())
@@ -154,7 +186,7 @@ func (a *api) services(w http.ResponseWriter, r *http.Request) {
 		// Next is the id to go on after; empty at the end.
 		Next string `json:"next,omitempty"`
 	}{Services: []Line{}}
-	for _, l := range a.engine.Board() {
+	for _, l := range a.board() {
 		if l.ID <= q.Get("after") || !strings.Contains(strings.ToLower(l.ID), strings.ToLower(q.Get("q"))) {
 			continue
 		}
