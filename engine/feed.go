@@ -32,8 +32,11 @@ func (f *feed) changed(s *service) {
 	}
 }
 
-// operated tells all subscribers that overrides or freezes are other ones.
-func (f *feed) operated() {
+// poke wakes all subscribers: overrides or freezes are other ones, or a tick is over.
+func (f *feed) poke() {
+	if f.count.Load() == 0 {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for sub := range f.subs {

@@ -265,7 +265,7 @@ func (e *Engine) MergeOperations(other Operations) error {
 		return nil
 	}
 	if err == nil {
-		e.lockstep.feed.operated()
+		e.lockstep.feed.poke()
 	}
 	return err
 }
@@ -327,7 +327,7 @@ func (e *Engine) operated(r decisions.Operation) {
 	if e.decisions != nil {
 		e.decisions.AddOperation(r)
 	}
-	e.lockstep.feed.operated()
+	e.lockstep.feed.poke()
 	e.lockstep.asked()
 }
 

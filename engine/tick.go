@@ -22,6 +22,7 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) {
 	}
 	e.evaluate(ctx, at, e.due(func(*service) bool { return true }))
 	e.lastTick.Store(at.UnixNano())
+	e.lockstep.feed.poke()
 	e.metrics.ticks.WithLabelValues("evaluation").Observe(time.Since(started).Seconds())
 }
 

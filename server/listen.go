@@ -17,6 +17,7 @@ import (
 
 	"github.com/warmpool/warmpool/proto/externalscaler"
 	"github.com/warmpool/warmpool/proto/grpcplugin"
+	warmpoolv1 "github.com/warmpool/warmpool/proto/warmpool/v1"
 	"github.com/warmpool/warmpool/wire/raw"
 )
 
@@ -91,6 +92,11 @@ func (s *Server) open(p part) (port, error) {
 	if p.scaler {
 		externalscaler.RegisterExternalScalerServer(server, s.scaler)
 	}
+	if p.scaler && p.tls && s.options.Board != nil {
+		warmpoolv1.RegisterBoardServiceServer(server, &boardService{
+			board: s.options.Board, instance: s.options.Instance, tokenFile: s.options.PeerTokenFile, logger: s.options.Logger, stop: s.stop,
+		})
+	}
 	s.metrics.calls.InitializeMetrics(server)
 	return port{p.name, l, server}, nil
 }
@@ -99,7 +105,7 @@ func (s *Server) transport(p part) []grpc.ServerOption {
 	switch {
 	case !p.scaler:
 		return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(s.certificates.config(tls.NoClientCert)))}
-	case p.expander && s.options.TLS.ClientCA != "":
+	case (p.expander || s.options.Board != nil) && s.options.TLS.ClientCA != "": // other instances have a token instead
 		return append(requireClientCertificates(), grpc.Creds(credentials.NewTLS(s.certificates.config(tls.VerifyClientCertIfGiven))))
 	}
 	return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(s.certificates.config(tls.RequireAndVerifyClientCert)))}

@@ -47,6 +47,12 @@ type Options struct {
 	Expander  Expander
 	Scaler    Scaler
 	Decisions *decisions.Log
+	// Board serves other instances on the TLS listener of the scaler; nil for a single instance. Instance is the name of
+	// this one, and PeerTokenFile holds the token that the others send; without it only those with a client certificate,
+	// or on this machine, are let in.
+	Board         Board
+	Instance      string
+	PeerTokenFile string
 	// Page serves the operator's page on the admin listener to everybody who reaches it: it must hold no data. API
 	// serves what is below /api/ and not served here, behind the token. Either may be nil.
 	Page, API http.Handler
@@ -118,6 +124,7 @@ func (o *Options) validate() error {
 	if o.AdminListen != "" && o.AdminTokenFile == "" && !isLoopback(o.AdminListen) {
 		errs = append(errs, errors.New("the admin listener "+o.AdminListen+" is reachable from other machines: give --admin-token-file, or listen on 127.0.0.1"))
 	}
+	errs = append(errs, o.checkBoard())
 	return errors.Join(errs...)
 }
 

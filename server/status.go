@@ -32,6 +32,7 @@ func codeOf(err error) codes.Code {
 		{engine.ErrNoData, codes.Unavailable},
 		{engine.ErrTooMany, codes.ResourceExhausted},
 		{engine.ErrBusy, codes.ResourceExhausted},
+		{engine.ErrNotLeading, codes.FailedPrecondition},
 		{wire.ErrInvalid, codes.InvalidArgument},
 		{wire.ErrLimit, codes.ResourceExhausted},
 		{context.DeadlineExceeded, codes.DeadlineExceeded},
