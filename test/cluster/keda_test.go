@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// startKEDA installs KEDA's types and starts its operator and its metrics adapter, which the API server aggregates.
-func (p *plane) startKEDA(ctx context.Context) error {
+// applyKEDATypes installs KEDA's types.
+func (p *plane) applyKEDATypes(ctx context.Context) error {
 	crds, err := filepath.Glob(filepath.Join(p.binaries, "keda-crds", "*.yaml"))
 	if err != nil || len(crds) == 0 {
 		return errors.Join(err, fmt.Errorf("no KEDA types in %s", p.binaries))
@@ -22,7 +22,12 @@ func (p *plane) startKEDA(ctx context.Context) error {
 		}
 	}
 	p.mapper.Reset()
-	if err := p.kedaCertificates(); err != nil {
+	return nil
+}
+
+// startKEDA installs KEDA's types and starts its operator and its metrics adapter, which the API server aggregates.
+func (p *plane) startKEDA(ctx context.Context) error {
+	if err := errors.Join(p.applyKEDATypes(ctx), p.kedaCertificates()); err != nil {
 		return err
 	}
 	service, adapter := freePort(), freePort()
@@ -30,7 +35,7 @@ func (p *plane) startKEDA(ctx context.Context) error {
 	if err := p.applyText(ctx, "{apiVersion: v1, kind: Namespace, metadata: {name: keda}}"); err != nil {
 		return err
 	}
-	err = errors.Join(
+	err := errors.Join(
 		p.launch("keda-operator", "operator", env, "--leader-elect=false", "--enable-cert-rotation=false", "--cert-dir="+p.path("keda"),
 			"--metrics-bind-address=127.0.0.1:"+freePort(), "--health-probe-bind-address=127.0.0.1:"+freePort(), "--metrics-service-bind-address=127.0.0.1:"+service),
 		p.launch("keda-adapter", "adapter", env, "--port="+freePort(), "--metrics-service-address=localhost:"+service, "--cert-dir="+p.path("keda"),

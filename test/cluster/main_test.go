@@ -123,6 +123,20 @@ func (e *environment) configuration() (string, error) {
 	return path, os.WriteFile(path, []byte(strings.Replace(string(data), "http://prometheus.invalid", e.metrics.url(), 1)), 0o600)
 }
 
+// plainNode is a simulated node for pods without GPUs.
+const plainNode = `
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: plain
+  annotations: {kwok.x-k8s.io/node: fake}
+  labels: {kubernetes.io/hostname: plain, node-role: cpu}
+status:
+  capacity: {cpu: "64", memory: 256Gi, pods: "500"}
+  allocatable: {cpu: "64", memory: 256Gi, pods: "500"}
+`
+
 // tenant makes the namespace of the tests, with the authority for KEDA as in the examples, and a node for plain pods.
 func (e *environment) tenant(ctx context.Context) error {
 	ca, err := os.ReadFile(e.warmpool.caFile)
@@ -147,15 +161,5 @@ kind: TriggerAuthentication
 metadata: {name: warmpool, namespace: e2e}
 spec:
   secretTargetRef: [{parameter: caCert, name: warmpool-ca, key: ca.crt}]
----
-apiVersion: v1
-kind: Node
-metadata:
-  name: plain
-  annotations: {kwok.x-k8s.io/node: fake}
-  labels: {kubernetes.io/hostname: plain, node-role: cpu}
-status:
-  capacity: {cpu: "64", memory: 256Gi, pods: "500"}
-  allocatable: {cpu: "64", memory: 256Gi, pods: "500"}
-`, indented))
+`, indented)+plainNode)
 }
