@@ -32,18 +32,20 @@ var rules = []rule{
 	{"expander", nil, pure, "a core is a function of its arguments"},
 	{"scaler", nil, pure, "a core is a function of its arguments"},
 	{"predictor", nil, pure, "a core is a function of its arguments"},
+	{"link", nil, pure, "a core is a function of its arguments"},
 	{"config", []string{"expander", "scaler", "predictor"}, []string{"google.golang.org/grpc", "k8s.io/client-go"}, "a file becomes policies, nothing else"},
 	{"decisions", []string{"expander", "scaler", "predictor"}, []string{"google.golang.org/grpc", "k8s.io/client-go"}, "the log knows decisions, not their makers"},
 	{"wire", []string{"expander", "proto"}, []string{"k8s.io/client-go"}, "bytes become options, nothing else"},
 	{"signals", []string{"config", "expander", "scaler", "predictor"}, []string{"google.golang.org/grpc", "k8s.io/client-go"}, "one reader of Prometheus"},
-	{"cluster", []string{"expander", "scaler", "predictor", "wire", "proto"}, []string{"google.golang.org/grpc"}, "one reader of the cluster"},
-	{"engine", []string{"expander", "scaler", "predictor", "config", "decisions"}, []string{"google.golang.org/grpc", "k8s.io/client-go"}, "the engine declares the interfaces it needs"},
-	{"server", []string{"proto", "wire", "engine", "decisions", "expander", "scaler", "predictor", "config", "web"}, []string{"k8s.io/client-go"}, "handlers read the board only"},
-	{"web", []string{"engine", "decisions", "expander", "scaler", "predictor", "config"}, []string{"google.golang.org/", "k8s.io/"}, "the page shows what the engine decided"},
+	{"cluster", []string{"expander", "scaler", "predictor", "link", "wire", "proto"}, []string{"google.golang.org/grpc"}, "one reader of the cluster"},
+	{"engine", []string{"expander", "scaler", "predictor", "link", "config", "decisions"}, []string{"google.golang.org/grpc", "k8s.io/client-go"}, "the engine declares the interfaces it needs"},
+	{"server", []string{"proto", "wire", "engine", "decisions", "expander", "scaler", "predictor", "link", "config", "web"}, []string{"k8s.io/client-go"}, "handlers read the board only"},
+	{"web", []string{"engine", "decisions", "expander", "scaler", "predictor", "link", "config"}, []string{"google.golang.org/", "k8s.io/"}, "the page shows what the engine decided"},
 	{"bench/trace", []string{"expander", "scaler", "predictor"}, []string{"google.golang.org/grpc"}, "the replay needs no server"},
-	{"bench/sim", []string{"expander", "scaler", "predictor", "config", "engine", "decisions", "wire", "proto", "bench/trace", "bench/policy"}, []string{"google.golang.org/grpc"}, "the replay drives the engine, not the server"},
-	{"bench/policy", []string{"expander", "scaler", "predictor", "config", "engine", "decisions", "wire", "proto", "bench/trace", "bench/sim"}, []string{"google.golang.org/grpc"}, "the replay drives the engine, not the server"},
-	{"bench/report", []string{"expander", "scaler", "predictor", "config", "engine", "decisions", "bench/trace", "bench/sim", "bench/policy"}, []string{"google.golang.org/grpc"}, "a report reads results"},
+	{"bench/sim", []string{"expander", "scaler", "predictor", "link", "config", "engine", "decisions", "wire", "proto", "bench/trace", "bench/policy"}, []string{"google.golang.org/grpc"}, "the replay drives the engine, not the server"},
+	{"bench/policy", []string{"expander", "scaler", "predictor", "link", "config", "engine", "decisions", "wire", "proto", "bench/trace", "bench/sim"}, []string{"google.golang.org/grpc"}, "the replay drives the engine, not the server"},
+	{"bench/spot", []string{"expander", "scaler", "predictor", "link", "bench/trace", "bench/sim"}, []string{"google.golang.org/grpc"}, "the replay drives the rules, not the server"},
+	{"bench/report", []string{"expander", "scaler", "predictor", "link", "config", "engine", "decisions", "bench/trace", "bench/sim", "bench/policy"}, []string{"google.golang.org/grpc"}, "a report reads results"},
 }
 
 // Direct imports that a layer must not have although it may reach them through the layer below.
@@ -90,7 +92,7 @@ func TestImportDirection(t *testing.T) {
 			}
 		}
 	}
-	for _, core := range []string{"expander", "scaler", "predictor"} {
+	for _, core := range []string{"expander", "scaler", "predictor", "link"} {
 		if !seen[core] {
 			t.Errorf("no package found below %s: the test checks nothing", core)
 		}
@@ -101,7 +103,7 @@ func TestImportDirection(t *testing.T) {
 func TestCoresReachNoNetwork(t *testing.T) {
 	for _, p := range list(t) {
 		folder := strings.TrimPrefix(p.ImportPath, module)
-		if !below(folder, "expander") && !below(folder, "scaler") && !below(folder, "predictor") {
+		if !below(folder, "expander") && !below(folder, "scaler") && !below(folder, "predictor") && !below(folder, "link") {
 			continue
 		}
 		for _, banned := range []string{"net", "net/http", "os/exec", "log/slog", "context"} {
