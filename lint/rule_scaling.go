@@ -1,0 +1,200 @@
+package lint
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+
+	"github.com/warmpool/warmpool/scaler/keda"
+)
+
+func (s *scan) twoScalers() {
+	for _, w := range s.workloads {
+		var names []string
+		for _, o := range w.scaledBy {
+			if !slices.Contains(names, o.String()) { // the same object twice is one, in two variants
+				names = append(names, o.String())
+			}
+		}
+		if len(names) < 2 {
+			continue
+		}
+		s.report(w.scaledBy[len(w.scaledBy)-1], fmt.Sprintf("%s is scaled by %s: they overwrite each other's count every few seconds", w, strings.Join(names, " and ")),
+			"keep one; a ScaledObject may have several triggers, CPU among them")
+	}
+}
+
+// ourScaledObjects calls yield for those that ask warmpool.
+func (s *Set) ourScaledObjects(yield func(*scaledObject)) {
+	for _, so := range s.scaledObjects {
+		if so.ours() {
+			yield(so)
+		}
+	}
+}
+
+func (s *scan) valueMetric() {
+	s.ourScaledObjects(func(so *scaledObject) {
+		for i := range so.Spec.Triggers {
+			if t := &so.Spec.Triggers[i]; t.ours() && t.MetricType == string(autoscalingv2.ValueMetricType) {
+				s.report(so.Object, "metricType Value multiplies by the ready pods: while models load a target of 6 becomes 12 or 0",
+					"set metricType: AverageValue")
+			}
+		}
+	})
+}
+
+// stickyFrom is the smallest count at which the default tolerance of 10 % ignores a change by one.
+const stickyFrom = 10
+
+func (s *scan) toleranceDefault() {
+	s.ourScaledObjects(func(so *scaledObject) {
+		if so.largest() < stickyFrom || s.options.KEDA.Before(2, 18) {
+			return // small counts always follow; older releases cannot say it
+		}
+		b, missing := so.behavior(), []string{}
+		if b == nil || b.ScaleUp == nil || b.ScaleUp.Tolerance == nil || !b.ScaleUp.Tolerance.IsZero() {
+			missing = append(missing, "scaleUp")
+		}
+		if b == nil || b.ScaleDown == nil || b.ScaleDown.Tolerance == nil || !b.ScaleDown.Tolerance.IsZero() {
+			missing = append(missing, "scaleDown")
+		}
+		if len(missing) > 0 {
+			s.report(so.Object, fmt.Sprintf("%s has no tolerance of 0: from %d replicas on the autoscaler ignores changes up to 10 %%", strings.Join(missing, " and "), stickyFrom),
+				`set tolerance: "0" for both directions (Kubernetes 1.35, or the feature gate HPAConfigurableTolerance)`)
+		}
+	})
+}
+
+// judged is what the model of KEDA says about a ScaledObject.
+func (s *scan) judged(so *scaledObject) []keda.Finding {
+	subject := keda.Subject{Version: s.options.KEDA, Min: so.smallest(), Typical: so.smallest()}
+	for _, w := range s.targets(so.Namespace, so.target()) {
+		subject.Typical = max(subject.Typical, w.replicas)
+	}
+	if f := so.Spec.Fallback; f != nil {
+		behavior := keda.Behavior(f.Behavior)
+		if behavior == "" {
+			behavior = keda.Static
+		}
+		subject.Fallback = &keda.Fallback{Behavior: behavior, Replicas: f.Replicas}
+	}
+	if b := so.behavior(); b != nil && b.ScaleDown != nil && b.ScaleDown.StabilizationWindowSeconds != nil {
+		window := time.Duration(*b.ScaleDown.StabilizationWindowSeconds) * time.Second
+		subject.ScaleDownWindow = &window
+	}
+	return keda.Lint(subject)
+}
+
+func (s *scan) fallback() {
+	s.ourScaledObjects(func(so *scaledObject) {
+		for _, f := range s.judged(so) {
+			if strings.HasPrefix(f.Code, "fallback") {
+				reason, fix, _ := strings.Cut(f.Text, ": ")
+				s.reportAs(Severity(f.Level), so.Object, reason, fix)
+			}
+		}
+	})
+}
+
+func (s *scan) scaleUpWindow() {
+	s.ourScaledObjects(func(so *scaledObject) {
+		b := so.behavior()
+		if b == nil || b.ScaleUp == nil || b.ScaleUp.StabilizationWindowSeconds == nil || *b.ScaleUp.StabilizationWindowSeconds == 0 {
+			return
+		}
+		s.report(so.Object, fmt.Sprintf("the autoscaler waits %d s before it follows upwards: a prewarm comes that much later", *b.ScaleUp.StabilizationWindowSeconds),
+			"set scaleUp.stabilizationWindowSeconds: 0; warmpool damps what needs damping")
+	})
+}
+
+// ownWindow is the autoscaler's default on the way down. Longer ones add up with that of warmpool.
+const ownWindow = 300
+
+func (s *scan) scaleDownWindow() {
+	s.ourScaledObjects(func(so *scaledObject) {
+		for _, f := range s.judged(so) {
+			if strings.HasPrefix(f.Code, "hpa-window") {
+				reason, fix, _ := strings.Cut(f.Text, ": ")
+				s.reportAs(Severity(f.Level), so.Object, reason, fix)
+			}
+		}
+		b := so.behavior()
+		if b != nil && b.ScaleDown != nil && b.ScaleDown.StabilizationWindowSeconds != nil && *b.ScaleDown.StabilizationWindowSeconds > ownWindow {
+			s.report(so.Object, fmt.Sprintf("the autoscaler holds the largest target of %d s, after warmpool has held its own window: the two add up", *b.ScaleDown.StabilizationWindowSeconds),
+				"set scaleDown.stabilizationWindowSeconds: 300 and the window in warmpool's policy")
+		}
+	})
+}
+
+func (s *scan) behaviorTooSlow() {
+	s.ourScaledObjects(func(so *scaledObject) {
+		from, to := max(so.smallest(), 1), so.largest()
+		took := climb(so.behavior(), from, to)
+		if took > s.options.Lead {
+			text := "never, because scaling up is disabled"
+			if took != forever {
+				text = fmt.Sprintf("after %v", took)
+			}
+			s.report(so.Object, fmt.Sprintf("from %d to %d replicas the autoscaler gets %s: a prewarm has %v", from, to, text, s.options.Lead),
+				fmt.Sprintf("set scaleUp.policies: [{type: Pods, value: %d, periodSeconds: 15}]", to))
+		}
+	})
+}
+
+const (
+	forever  = time.Duration(math.MaxInt64)
+	syncTime = 15 * time.Second
+)
+
+// climb is how long a horizontal pod autoscaler takes from one count to another under a behaviour, with a sync every 15 s:
+// each policy allows a count relative to that at the beginning of its period, and the largest, or the smallest with
+// selectPolicy Min, counts.
+func climb(b *autoscalingv2.HorizontalPodAutoscalerBehavior, from, to int) time.Duration {
+	var rules autoscalingv2.HPAScalingRules
+	if b != nil && b.ScaleUp != nil {
+		rules = *b.ScaleUp
+	}
+	choose := autoscalingv2.MaxChangePolicySelect
+	if rules.SelectPolicy != nil {
+		choose = *rules.SelectPolicy
+	}
+	if choose == autoscalingv2.DisabledPolicySelect && from < to {
+		return forever
+	}
+	if len(rules.Policies) == 0 {
+		rules.Policies = []autoscalingv2.HPAScalingPolicy{
+			{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15}, {Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15},
+		}
+	}
+	counts := []int{from}  // after each sync
+	const longest = 4 * 60 // an hour
+	for n := 0; counts[n] < to; n++ {
+		if n == longest {
+			return forever
+		}
+		allowed := -1
+		for _, p := range rules.Policies {
+			limit := limitOf(&p, counts)
+			if allowed < 0 || (choose == autoscalingv2.MinChangePolicySelect) == (limit < allowed) {
+				allowed = limit
+			}
+		}
+		counts = append(counts, min(to, max(counts[n], allowed)))
+	}
+	return time.Duration(max(0, len(counts)-2)) * syncTime // the first sync acts at once
+}
+
+// limitOf is how many replicas a policy allows at the next sync.
+func limitOf(p *autoscalingv2.HPAScalingPolicy, counts []int) int {
+	syncs := max(1, int(math.Ceil(float64(p.PeriodSeconds)/syncTime.Seconds())))
+	start := counts[max(0, len(counts)-syncs)]
+	if p.Type == autoscalingv2.PercentScalingPolicy {
+		return int(math.Ceil(float64(start) * (1 + float64(p.Value)/100)))
+	}
+	return start + int(p.Value)
+}

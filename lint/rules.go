@@ -1,0 +1,33 @@
+package lint
+
+// Rules are all of them, in the order of the reference.
+var Rules = []Rule{
+	{"pdb-blocks-drain", Error, "a disruption budget that never allows an eviction at the smallest replica count, so that no node is ever emptied", (*scan).pdbBlocksDrain},
+	{"anti-affinity-above-nodes", Error, "hard anti-affinity by host with more replicas than the pools have nodes", (*scan).antiAffinityAboveNodes},
+	{"toleration-missing", Error, "a GPU pod that selects pools and tolerates none of them", (*scan).tolerationMissing},
+	{"toleration-too-broad", Warning, "a pod that tolerates every taint, or a pod without GPU that tolerates GPU nodes", (*scan).tolerationTooBroad},
+	{"gpu-limit-without-request", Warning, "a container with a GPU limit and no request, or with two that differ", (*scan).gpuLimitWithoutRequest},
+	{"gpu-memory-missing", Warning, "a GPU pod without an annotation of the GPU memory it needs, or with one that is no quantity", (*scan).gpuMemoryMissing},
+	{"quota-below-replicas", Error, "a quota of GPUs below what the smallest replica counts need (error), or below the largest (warning)", (*scan).quotaBelowReplicas},
+	{"limit-range-below-pod", Error, "a LimitRange that allows a container fewer GPUs than it asks for", (*scan).limitRangeBelowPod},
+	{"priority-class-missing", Warning, "a priority class that does not exist, or serving without one beside batch work on GPUs", (*scan).priorityClassMissing},
+	{"readiness-probe-missing", Error, "a serving GPU pod without readiness probe: it counts as ready while its model loads", (*scan).readinessProbeMissing},
+	{"probe-shorter-than-load", Warning, "a startup or liveness probe that restarts the container before its model can be loaded", (*scan).probeShorterThanLoad},
+	{"grace-period-short", Warning, "a termination grace period shorter than the longest answer", (*scan).gracePeriodShort},
+	{"gpu-pods-spread", Warning, "GPU pods that are spread over hosts, or a scheduler that does not pack GPUs", (*scan).gpuPodsSpread},
+	{"two-scalers", Error, "more than one autoscaler on one target", (*scan).twoScalers},
+	{"value-metric", Error, "a trigger of type Value: it counts ready pods, of which there are none while models load", (*scan).valueMetric},
+	{"tolerance-default", Warning, "a ScaledObject whose autoscaler ignores changes up to 10 %", (*scan).toleranceDefault},
+	{"fallback", Error, "a fallback that removes replicas in an outage", (*scan).fallback},
+	{"scale-up-window", Warning, "stabilisation on the way up: a prewarm waits", (*scan).scaleUpWindow},
+	{"scale-down-window", Warning, "stabilisation on the way down that is off, short, or added to a long one of ours", (*scan).scaleDownWindow},
+	{"behavior-too-slow", Warning, "scale-up policies that take longer than the lead to go from the smallest to the largest count", (*scan).behaviorTooSlow},
+	{"accelerator-label-missing", Error, "a pool with GPUs and without the provider's accelerator label: a second node is bought while the first one starts", (*scan).acceleratorLabelMissing},
+	{"template-incomplete", Error, "a GPU pool with minimum 0 without what its template is built from", (*scan).templateIncomplete},
+	{"spot-pool-min", Warning, "a spot pool with a minimum above 0", (*scan).spotPoolMin},
+	{"inference-pool-min-zero", Warning, "an inference pool on demand with minimum 0: the first replica waits for a node", (*scan).inferencePoolMinZero},
+	{"price-unknown", Warning, "a GPU pool of the configuration without a price", (*scan).priceUnknown},
+	{"priority-expander", Error, "traps of the priority expander's ConfigMap: patterns that do not compile, shadow others, or leave groups out", (*scan).priorityExpander},
+	{"expander-flags", Error, "flags of the Cluster Autoscaler under which warmpool is not asked, or not asked first", (*scan).expanderFlags},
+	{"certificate", Error, "a certificate of warmpool that has expired, ends soon, or has another name than the autoscaler calls", (*scan).certificate},
+}
