@@ -107,7 +107,7 @@ func (e *Engine) backfill(ctx context.Context, f *forecast) {
 // restore makes a predictor with what was stored, or an empty one. newest is the start of the last slot that it has
 // seen, zero without one.
 func (e *Engine) restore(f *forecast, perReplica float64) (made *predictor.Service, newest time.Time, err error) {
-	made, err = predictor.New(settingsOf(f.settings, perReplica))
+	made, err = predictor.New(settingsOf(f.service, f.lead, f.settings, perReplica))
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("settings of the forecast: %w", err)
 	}

@@ -96,6 +96,8 @@ type forecast struct {
 	service        string
 	query          config.Query
 	settings       config.ForecastSettings
+	// lead is the configured lead; 0 if it is learnt.
+	lead time.Duration
 
 	// perReplica is the planning rate the predictor was made with; 0 before it is known.
 	perReplica float64
@@ -117,8 +119,8 @@ type forecast struct {
 // seriesOf names the history of a rate of arrivals. Triggers that read the same rate in the same way share it.
 func seriesOf(c *config.Service) (series, stored string) {
 	f, p := &c.Forecast, &c.Policy
-	text := fmt.Sprintf("%q %q %v %v %v %v %v %v %v %v %v", f.Rate.Expr, f.Rate.Match, f.Rate.Scale, f.Location, f.Holidays,
-		f.MaxShort, f.ProfileFrom, p.RatePerReplica, p.Concurrency, p.ServiceTime, p.MaxUtilization)
+	text := fmt.Sprintf("%q %q %v %v %v %v %v %v %v %v %v %v", f.Rate.Expr, f.Rate.Match, f.Rate.Scale, f.Location, f.Holidays,
+		f.MaxShort, f.ProfileFrom, p.RatePerReplica, p.Concurrency, p.ServiceTime, p.MaxUtilization, p.Startup.Lead)
 	if f.Cost != nil {
 		text += fmt.Sprint(*f.Cost)
 	}
@@ -144,13 +146,14 @@ func (f *forecasts) of(c *config.Service) *forecast {
 		return nil
 	}
 	series, stored := seriesOf(c)
+	p := &c.Policy
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one, ok := f.bySeries[series]
 	if !ok {
 		one = &forecast{
-			series: series, stored: stored, service: c.Policy.Namespace + "/" + c.Policy.Name,
-			query: *c.Forecast.Rate, settings: c.Forecast,
+			series: series, stored: stored, service: p.Namespace + "/" + p.Name,
+			query: *c.Forecast.Rate, settings: c.Forecast, lead: p.Startup.Lead,
 		}
 		f.bySeries[series] = one
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/warmpool/warmpool/config"
@@ -41,7 +42,7 @@ func (e *Engine) plan(s *service, a arrivals, at time.Time) *scaler.Forecast {
 	if f.predictor == nil {
 		return &scaler.Forecast{Mode: string(predictor.Reactive), Reason: f.waitingFor(), Text: "no forecast yet: " + f.waitingFor()}
 	}
-	p := f.predictor.Plan(predictor.Request{Now: at, Lead: lead})
+	p := f.predictor.Plan(predictor.Request{Now: at, Lead: lead, Misses: s.state.Misses(at)})
 	f.coverage.expect(&p)
 	s.plan = &p
 	if ended || len(f.issued) == 0 {
@@ -120,6 +121,7 @@ func (f *forecast) observe(done finished) {
 func toForecast(p *predictor.Plan, location *time.Location, now time.Time) *scaler.Forecast {
 	f := &scaler.Forecast{
 		Replicas: p.Replicas, Used: p.Mode == predictor.Active, Mode: string(p.Mode), Text: p.Explain(location, "req/s"), Lead: p.Lead,
+		Need995: p.UsualPeak,
 	}
 	if len(p.Reasons) > 0 {
 		f.Reason = string(p.Reasons[0])
@@ -128,30 +130,68 @@ func toForecast(p *predictor.Plan, location *time.Location, now time.Time) *scal
 	for i := range p.Slots {
 		slot := &p.Slots[i]
 		requests := slot.Outlook.Value * slotLength.Seconds()
-		switch {
-		case slot.Counts:
+		if slot.Counts {
 			expected += requests
-		case slot.Start.After(now.Add(p.Lead)) && requests >= 1:
-			f.Upcoming = append(f.Upcoming, scaler.Target{At: slot.Start, N: slot.Replicas})
 		}
 	}
+	f.Upcoming = upcoming(p, now.Add(p.Lead))
 	// The predictor always orders at least one replica; for a service that may go to zero, less than one request within
 	// the lead is no reason to keep it.
 	f.NeedWithin = expected >= 1
 	if !f.NeedWithin {
 		f.Replicas = 0
 	}
-	if len(f.Upcoming) > 0 {
-		f.NeedAgain = f.Upcoming[0].At
+	for _, need := range f.Upcoming {
+		if need.N > f.Replicas {
+			f.NeedAgain = need.At
+			break
+		}
 	}
 	return f
 }
 
-// settingsOf are the predictor's settings for a service whose replicas carry perReplica requests per second.
-func settingsOf(c config.ForecastSettings, perReplica float64) predictor.Settings {
+// upcoming lists the needs of every slot that begins after a time. The predictor looks at some horizons only; in between
+// the need goes in a line from one to the next. Slots with less than one request need nothing.
+func upcoming(p *predictor.Plan, after time.Time) []scaler.Target {
+	var out []scaler.Target
+	need := func(i int) float64 {
+		if p.Slots[i].Outlook.Value*slotLength.Seconds() < 1 {
+			return 0
+		}
+		return float64(p.Slots[i].Replicas)
+	}
+	for i := range p.Slots {
+		from := max(0, i-1)
+		span := p.Slots[i].Start.Sub(p.Slots[from].Start)
+		for start := min(slotLength, span); start <= span; start += slotLength {
+			at := p.Slots[from].Start.Add(start)
+			share := 1.0
+			if span > 0 {
+				share = float64(start) / float64(span)
+			}
+			n := scaler.CeilGuard(need(from)*(1-share) + need(i)*share)
+			if at.After(after) && n > 0 {
+				out = append(out, scaler.Target{At: at, N: n})
+			}
+		}
+	}
+	return out
+}
+
+// farthest is how far ahead a predictor looks at most.
+const farthest = 12 * time.Hour
+
+// settingsOf are the predictor's settings for a named service whose replicas carry perReplica requests per second. A
+// configured lead, 0 if it is learnt, brings the horizons that it needs, and those that tell whether to hold a replica
+// for as long again.
+func settingsOf(name string, lead time.Duration, c config.ForecastSettings, perReplica float64) predictor.Settings {
 	s := predictor.Settings{
+		Name: name,
 		Step: slotLength, PerReplica: perReplica, MaxShort: c.MaxShort, Mode: predictor.Mode(c.Mode),
 		Calendar: predictor.Calendar{Location: c.Location},
+	}
+	if lead = min(lead, farthest/2); predictor.HorizonOf(2*lead, slotLength) > slices.Max(predictor.StandardHorizons) {
+		s.Lead, s.Horizons = lead, predictor.HorizonsFor(2*lead, slotLength)
 	}
 	for _, day := range c.Holidays {
 		s.Calendar.Holidays = append(s.Calendar.Holidays, time.Date(day.Year, day.Month, day.Day, 0, 0, 0, 0, time.UTC))

@@ -16,6 +16,9 @@ type Request struct {
 	Need int
 	// Cause says how Lead came about, for the explanation: "90 % of 14 starts".
 	Cause string
+	// Misses are the real prewarms of the last 24 hours whose load did not come, as whoever ordered them counts. The
+	// service counts its own forecasts besides; the larger number is the brake.
+	Misses int
 }
 
 // Plan is a decision with everything it rests on.
@@ -40,6 +43,8 @@ type Plan struct {
 	// Uncorrected says that the newest rate is too old to scale the past by.
 	Uncorrected bool
 	Weeks       int // of the last four with a rate at the binding slot's clock time
+	// UsualPeak is the need that was not exceeded in 99.5 % of the last 28 days; 0 with less than a day.
+	UsualPeak int
 }
 
 // SlotPlan is the order for one future slot.
@@ -69,8 +74,9 @@ func (s *Service) Plan(r Request) Plan {
 		p.Mode, p.Reasons = Conditions{Configured: s.settings.Mode}.Judge()
 		return p
 	}
+	p.UsualPeak = s.usualPeak()
 	s.fillSlots(&p)
-	s.judge(&p)
+	s.judge(&p, r.Misses)
 	return p
 }
 
@@ -134,7 +140,7 @@ func (s *Service) heaviest(o Outlook) []Analog {
 	return days[:min(len(days), shownAnalogs)]
 }
 
-func (s *Service) judge(p *Plan) {
+func (s *Service) judge(p *Plan, misses int) {
 	h := &s.history
 	slots := h.newest - h.first + 1
 	target := h.newest + 1
@@ -152,11 +158,14 @@ func (s *Service) judge(p *Plan) {
 		History:    time.Duration(slots) * s.settings.Step,
 		Coverage:   float64(h.present(min(slots, 7*h.perDay))) / float64(min(slots, 7*h.perDay)),
 		Failed:     s.FailedExperts(),
-		Misses:     s.prewarms.since(h.newest - h.perDay),
+		Misses:     max(misses, s.prewarms.since(h.newest-h.perDay)),
 		Stale:      p.Uncorrected,
 		Weeks:      p.Weeks,
 		Switch:     &s.turn,
 		Unskilled:  s.unskilled(),
+	}
+	if c.Misses >= missesBeforeBrake {
+		s.turn.Brake(p.At) // at once, not at the next look at the record
 	}
 	c.Usable = len(c.Failed) < s.expertsInUse()
 	if slots >= 2*h.perDay && slots < 7*h.perDay {

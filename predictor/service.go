@@ -22,6 +22,7 @@ type Service struct {
 	ledger   *ledger
 	prewarms prewarms
 	turn     Switch
+	peak     peak
 
 	priorDay int64 // local day of priors
 	priors   [analogDays]float64
@@ -109,6 +110,7 @@ func (s *Service) fill(slot int64, rate float64) {
 	}
 	h.values[h.index(slot)] = float32(rate)
 	h.resum()
+	s.peak.known = false
 }
 
 // forget starts anew after a hole longer than the history.

@@ -18,6 +18,9 @@ func (e *evaluation) voteForecast(others int) int {
 	v.Used = f.Used
 	if !f.Used {
 		e.reason(ReasonShadow)
+		if f.Reason == ReasonMisses {
+			e.reason(ReasonMisses)
+		}
 		return 0
 	}
 	limit := others + CeilGuard(e.policy.Forecast.MaxPrewarm*float64(e.max))
@@ -195,6 +198,18 @@ func (e *evaluation) orderLead() time.Duration {
 		return lead
 	}
 	return e.lead
+}
+
+// Misses counts the prewarms whose load did not come within the 24 hours before now. From three on the predictor has to
+// go to shadow.
+func (s *State) Misses(now time.Time) int {
+	n := 0
+	for i := range s.Prewarms {
+		if p := &s.Prewarms[i]; p.Outcome == PrewarmMiss && now.Sub(p.Due) < prewarmMemory {
+			n++
+		}
+	}
+	return n
 }
 
 func (e *evaluation) countPrewarms(list []Prewarm) {
