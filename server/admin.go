@@ -53,6 +53,9 @@ func (s *Server) adminHandler() http.Handler {
 	if s.options.Decisions != nil {
 		(&decisionPages{log: s.options.Decisions}).register(api)
 	}
+	if s.options.Operations != nil {
+		(&operationPages{operations: s.options.Operations, token: s.options.AdminTokenFile != ""}).register(api)
+	}
 	if s.options.API != nil {
 		api.Handle("/api/", s.untilStop(s.options.API))
 	}

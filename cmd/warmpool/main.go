@@ -58,9 +58,15 @@ func newRootCommand() *cobra.Command {
 replicas of an inference service to run, and records why.`,
 		SilenceErrors: true, SilenceUsage: true,
 	}
-	root.AddCommand(newServeCommand(), newExplainCommand(), newBacktestCommand(), newReplayCommand(), newCheckConfigCommand())
+	root.AddCommand(newServeCommand(), newExplainCommand(), newBacktestCommand(), newReplayCommand(), newCheckConfigCommand(), newLintCommand(), newOverrideCommand(), newFreezeCommand())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError{c.CommandPath(), err} })
-	for _, c := range root.Commands() {
+	strictArgs(root)
+	return root
+}
+
+// strictArgs makes a wrong number of arguments a usage error in every command; none are allowed where none are named.
+func strictArgs(parent *cobra.Command) {
+	for _, c := range parent.Commands() {
 		args := c.Args
 		c.Args = func(c *cobra.Command, given []string) error {
 			if args == nil {
@@ -71,6 +77,6 @@ replicas of an inference service to run, and records why.`,
 			}
 			return nil
 		}
+		strictArgs(c)
 	}
-	return root
 }

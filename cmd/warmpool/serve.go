@@ -29,6 +29,7 @@ type serveFlags struct {
 	demo                            bool
 	span                            time.Duration
 	logLevel, logFormat             string
+	instances                       instanceFlags
 }
 
 func newServeCommand() *cobra.Command {
@@ -67,6 +68,7 @@ func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.autoscalerNamespace, "cluster-autoscaler-namespace", "kube-system", "`namespace` of the Cluster Autoscaler's status and events")
 	flags.BoolVar(&f.demo, "demo", false, "no cluster and no Prometheus: a virtual cluster drives the server, accelerated")
 	flags.DurationVar(&f.span, "for", 0, "end after this `time` with exit code 0 and a summary")
+	f.instances.register(flags)
 	flags.StringVar(&f.logLevel, "log-level", "info", "least `level` to log: debug, info, warn or error")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
 }

@@ -39,6 +39,8 @@ type service struct {
 	engine  *engine.Engine
 	server  *server.Server
 	cluster *clusterView
+	// instances is nil for a single one.
+	instances *instances
 }
 
 // newService puts the parts together. Whatever can fail fails here, before a call is answered.
@@ -67,6 +69,9 @@ func newService(f *serveFlags, halvesGiven bool, logger *slog.Logger) (s *servic
 	if s.cluster, err = openCluster(f, settings, registry, logger); err != nil {
 		return s, err
 	}
+	if s.instances, err = joinInstances(f, logger); err != nil {
+		return s, err
+	}
 	if err = s.openEngine(f, settings, registry); err != nil {
 		return s, err
 	}
@@ -82,7 +87,7 @@ func (s *service) openEngine(f *serveFlags, settings *config.Config, registry *p
 		if s.store, err = engine.OpenStore(f.dataDir, s.logger); err != nil {
 			return err
 		}
-		o.Store, o.History = s.store, engine.NewFileHistory(f.dataDir)
+		o.Store, o.History, o.Operations = s.store, engine.NewFileHistory(f.dataDir), engine.NewOperationsFile(f.dataDir)
 	}
 	s.cluster.use(&o)
 	s.engine, err = engine.New(o)
@@ -93,7 +98,7 @@ func (s *service) openServer(f *serveFlags, halvesGiven bool, settings *config.C
 	o := server.Options{
 		Decisions: s.log, ExpanderListen: f.expander, ScalerListen: f.scaler, ScalerInsecureListen: f.plain,
 		AdminListen: f.admin, AdminTokenFile: f.tokenFile, Registry: registry, Logger: s.logger, Requests: largeRequests(settings),
-		Page: web.Page(), API: web.API(s.engine, s.log),
+		Page: web.Page(), API: web.API(s.engine, s.log), Operations: s.engine,
 	}
 	if f.half("scaler") {
 		o.Scaler = s.engine
@@ -110,8 +115,11 @@ func (s *service) openServer(f *serveFlags, halvesGiven bool, settings *config.C
 	if o.TLS, err = f.tls(); err != nil {
 		return err
 	}
-	s.server, err = server.New(o)
-	return err
+	s.instances.serve(&o, f, s.engine)
+	if s.server, err = server.New(o); err != nil {
+		return err
+	}
+	return s.instances.open(f, o.TLS, s.server.Addr("scaler"))
 }
 
 func largeRequests(c *config.Config) server.RequestLimits {
@@ -127,10 +135,12 @@ func (s *service) run(ctx context.Context) error {
 	defer cancelInner()
 	var background errgroup.Group
 	background.Go(func() error { return s.engine.Run(inner) })
+	background.Go(func() error { return s.instances.run(edge) })
 	background.Go(func() error { s.watcher.Run(inner); return nil })
 	background.Go(func() error { s.watchReloads(inner); return nil })
 	background.Go(func() error { s.cluster.run(inner); return nil })
 	err := s.server.Run(edge)
+	cancelEdge()
 	cancelInner()
 	done := make(chan error, 1)
 	go func() { done <- background.Wait() }()
