@@ -290,3 +290,17 @@ func (i *instance) ask(ref *externalscaler.ScaledObjectRef) (int, error) {
 	}
 	return int(answer.GetMetricValues()[0].GetMetricValue()), nil
 }
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// engineConfigWithout is a configuration that does not have the service.
+func engineConfigWithout(t testing.TB) (*config.Config, error) {
+	t.Helper()
+	return config.Parse("none.yaml", []byte("apiVersion: warmpool.dev/v1alpha1\nkind: Config\nprometheus: {url: http://127.0.0.1:9090}\nservices: []\n"))
+}
+
+// statusHash is the configuration of the board that an instance serves.
+func statusHash(i *instance) string {
+	s, _ := i.engine.Instances()
+	return s.LeaderConfigHash
+}
