@@ -114,11 +114,13 @@ func (m *matcher) of(n *node) match {
 // find tries, in this order: the provider's label against the templates, the provider's label against the ids of
 // groups without a template, and all labels against the templates.
 func (m *matcher) find(labels map[string]string) match {
+	zonal := false
 	for _, known := range groupLabels {
 		value, ok := labels[known.key]
 		if !ok || value == "" {
 			continue
 		}
+		zonal = zonal || known.zonal
 		fits := m.narrow(labels, known.zonal, func(t *template) bool { return t.labels[known.key] == value })
 		if len(fits) > 1 {
 			break // several groups of one name: their other labels have to tell
@@ -135,11 +137,11 @@ func (m *matcher) find(labels map[string]string) match {
 			return found
 		}
 	}
-	return m.byLabels(labels)
+	return m.byLabels(labels, zonal)
 }
 
 // byLabels finds the template whose every label the node has, the most specific of several.
-func (m *matcher) byLabels(labels map[string]string) match {
+func (m *matcher) byLabels(labels map[string]string, zonal bool) match {
 	most := 0
 	for i := range m.templates {
 		most = max(most, m.templates[i].covers(labels))
@@ -147,7 +149,7 @@ func (m *matcher) byLabels(labels map[string]string) match {
 	if most == 0 {
 		return match{labels: labels}
 	}
-	return decide(m.narrow(labels, false, func(t *template) bool { return t.covers(labels) == most }), labels)
+	return decide(m.narrow(labels, zonal, func(t *template) bool { return t.covers(labels) == most }), labels)
 }
 
 // narrow lists the groups whose templates fit, by zone where there are several or where zonal is set: a group may

@@ -303,15 +303,19 @@ func (h *History) fail(err error) {
 	h.failure = err
 }
 
-// encodeHistory writes a history in at most limit bytes. The oldest pods go first, then the oldest choices, then the
-// groups whose news are oldest: what is left is worth more.
+// encodeHistory writes a history in at most limit bytes. The older failures of each group go first, then the oldest
+// pods, the oldest choices, and the groups whose news are oldest: what is left is worth more.
 func encodeHistory(history expander.History, limit int) (string, expander.History, error) {
-	for {
+	const mostFailures, fewFailures = 16, 4
+	for failures := mostFailures / 2; ; {
 		text, err := json.Marshal(history)
 		if err != nil || len(text) <= limit {
 			return string(text), history, err
 		}
 		switch {
+		case len(history.Groups) > 0 && failures >= fewFailures:
+			history.Groups = lastFailures(history.Groups, failures)
+			failures /= 2
 		case len(history.Pods) > 0:
 			history.Pods = newest(history.Pods, len(history.Pods)/2, func(p expander.PodHistory) time.Time { return p.LastSeen })
 		case len(history.Choices) > 0:
@@ -327,6 +331,16 @@ func encodeHistory(history expander.History, limit int) (string, expander.Histor
 			return "", history, fmt.Errorf("the history takes %d bytes, above the %d of a ConfigMap", len(text), limit)
 		}
 	}
+}
+
+// lastFailures keeps the newest failures of each group.
+func lastFailures(groups map[string]expander.GroupHistory, most int) map[string]expander.GroupHistory {
+	kept := make(map[string]expander.GroupHistory, len(groups))
+	for id, g := range groups {
+		g.Failures = g.Failures[max(0, len(g.Failures)-most):]
+		kept[id] = g
+	}
+	return kept
 }
 
 func newest[V any](all map[string]V, keep int, at func(V) time.Time) map[string]V {

@@ -1,0 +1,195 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/warmpool/warmpool/expander"
+)
+
+const backoffNow = "{status: Backoff, backoffInfo: {errorCode: RESOURCE_POOL_EXHAUSTED}}"
+
+// Pods wait for a GPU, and for each way in which nothing happens the watch finds its own reason, after the wait and not
+// before, and no reason where nothing is wrong.
+func TestStallReasons(t *testing.T) {
+	ask := func(w *world, pods ...string) {
+		r := expander.Request{}
+		for _, name := range pods {
+			r.Pods = append(r.Pods, expander.Pod{UID: "ai-" + name, Namespace: "ai", Name: name})
+		}
+		w.view.ObserveRequest(&expander.Policy{}, r, time.Now())
+	}
+	fresh := func(w *world, groups ...string) func() {
+		return func() { w.setStatus(statusNow(groups...)) }
+	}
+	for name, c := range map[string]struct {
+		pod podOption
+		// each minute
+		minute func(w *world) func()
+		want   Stall
+	}{
+		"nobody asks": {
+			minute: func(w *world) func() { return fresh(w, groupLine("g", 1, 1, 3, "{}")) }, want: StallNoCall,
+		},
+		"nobody asks and there is no status": {minute: func(*world) func() { return func() {} }, want: StallNoCall},
+		"every group is full or in backoff": {
+			minute: func(w *world) func() {
+				return fresh(w, groupLine("g", 3, 3, 3, "{}"), groupLine("h", 0, 0, 3, backoffNow))
+			}, want: StallNoOption,
+		},
+		"asked for other pods only": {
+			minute: func(w *world) func() {
+				return func() {
+					w.setStatus(statusNow(groupLine("g", 1, 1, 3, "{}")))
+					ask(w, "another")
+				}
+			}, want: StallNoOption,
+		},
+		"phantom nodes": {
+			minute: func(w *world) func() { return fresh(w, groupLine("g", 3, 1, 9, backoffNow)) }, want: StallUpcoming,
+		},
+		"the autoscaler is gone": {minute: func(w *world) func() {
+			first := fresh(w, groupLine("g", 1, 1, 3, "{}"))
+			return func() { first(); first = func() {} }
+		}, want: StallSilent},
+		"asked for again and again": {
+			minute: func(w *world) func() {
+				return func() {
+					w.setStatus(statusNow(groupLine("g", 1, 1, 3, "{}")))
+					ask(w, "p")
+				}
+			},
+		},
+		"held back by a gate": {
+			pod: func(p *corev1.Pod) {
+				condition(p, corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonSchedulingGated)
+			}, minute: func(*world) func() { return func() {} },
+		},
+		"expendable": {
+			pod: func(p *corev1.Pod) {
+				low := int32(-100)
+				p.Spec.Priority = &low
+			}, minute: func(*world) func() { return func() {} },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, Options{WatchStalls: true}, func() []runtime.Object {
+				objects := these(statusOf(""))
+				if strings.Contains(name, "no status") {
+					objects = nil
+				}
+				return objects
+			}, func(w *world) {
+				options := []podOption{withGPU(1), ofDeployment("llm"), unschedulable}
+				if c.pod != nil {
+					options = append(options, c.pod)
+				}
+				minute := c.minute(w)
+				w.addPod(podOf("ai", "p", options...))
+				minute()
+				w.wait(90 * time.Second)
+				if f := w.view.Stalls(); f.Stall != "" {
+					t.Errorf("%s already after 90 s", f.Stall)
+				}
+				for range 10 {
+					minute()
+					w.wait(time.Minute)
+				}
+				f := w.view.Stalls()
+				if f.Stall != c.want || (c.want != "" && (f.Text == "" || f.Pods != 1)) {
+					t.Errorf("%+v, want %q", f, c.want)
+				}
+			})
+		})
+	}
+}
+
+// A node that is on its way is worth waiting for, as long as the Cluster Autoscaler itself waits.
+func TestStallWaitsForNodes(t *testing.T) {
+	inWorld(t, Options{WatchStalls: true}, func() []runtime.Object { return these(statusOf("")) }, func(w *world) {
+		w.addPod(podOf("ai", "p", withGPU(1), unschedulable))
+		w.wait(time.Minute)
+		w.view.ObserveRequest(&expander.Policy{}, expander.Request{Pods: []expander.Pod{{UID: "ai-p"}}}, time.Now())
+		for minute := range 20 {
+			w.setStatus(statusNow(groupLine("g", 2, 1, 3, "{status: InProgress}")))
+			w.wait(time.Minute - 1100*time.Millisecond)
+			if f, late := w.view.Stalls(), minute >= 15; (f.Stall != "") != late {
+				t.Errorf("minute %d: %q", minute, f.Stall)
+			}
+		}
+	})
+}
+
+// What another instance answered counts as a call.
+func TestStallKnowsOtherInstances(t *testing.T) {
+	inWorld(t, Options{WatchStalls: true}, nothing, func(w *world) {
+		h := NewHistory(w.clients, nil)
+		w.view.options.History = h
+		w.addPod(podOf("ai", "p", withGPU(1), unschedulable))
+		for range 5 {
+			w.wait(time.Minute)
+			h.stored.Pods = map[string]expander.PodHistory{"ai-p": {LastSeen: time.Now()}}
+		}
+		w.wait(10 * time.Second)
+		if f := w.view.Stalls(); f.Stall != "" || f.LastCall.IsZero() {
+			t.Errorf("%+v although another instance is asked", f)
+		}
+	})
+}
+
+func nothing() []runtime.Object { return nil }
+
+// The owner of the pods gets one event in ten minutes, whichever instance writes it, and the reason is in the metrics.
+func TestStallEvents(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	inWorld(t, Options{WatchStalls: true, Metrics: registry}, nothing, func(w *world) {
+		w.addPod(podOf("ai", "p1", withGPU(1), ofDeployment("llm"), unschedulable))
+		w.addPod(podOf("ai", "p2", withGPU(1), ofDeployment("llm"), unschedulable))
+		w.addPod(podOf("ai", "alone", withGPU(1), unschedulable))
+		second, err := New(Options{Clients: w.clients, WatchStalls: true})
+		w.must(err)
+		end := w.end
+		w.view, second = second, w.view
+		w.start()
+		defer end()
+		w.wait(9 * time.Minute)
+		events, err := w.typed.CoreV1().Events("ai").List(t.Context(), metav1.ListOptions{})
+		w.must(err)
+		about := map[string]int{}
+		for _, e := range events.Items {
+			about[e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name]++
+			if e.Reason != "ScaleUpStalled" || e.Type != corev1.EventTypeWarning || !strings.Contains(e.Message, "grpc-expander-cert") {
+				t.Errorf("%+v", e)
+			}
+		}
+		if len(about) != 2 || about["ReplicaSet/llm-5f6d"] < 1 || about["ReplicaSet/llm-5f6d"] > 2 || about["Pod/alone"] < 1 {
+			t.Errorf("events about %v", about)
+		}
+		got := map[string]float64{}
+		families, err := registry.Gather()
+		w.must(err)
+		for _, family := range families {
+			for _, m := range family.GetMetric() {
+				key := family.GetName()
+				for _, l := range m.GetLabel() {
+					key += " " + l.GetValue()
+				}
+				got[key] = m.GetGauge().GetValue()
+			}
+		}
+		for key, want := range map[string]float64{
+			"warmpool_expander_stalled no-call": 1, "warmpool_expander_stalled no-option": 0, "warmpool_pending_gpu_pods": 3,
+			"warmpool_cluster_view_age_seconds": 0, "warmpool_cluster_source_up pods": 1,
+		} {
+			if v, ok := got[key]; !ok || v != want {
+				t.Errorf("%s = %v (%v), want %v", key, v, ok, want)
+			}
+		}
+	})
+}
