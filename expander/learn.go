@@ -43,7 +43,7 @@ func (h *History) noteDeliveries(p *problem) {
 func (h *History) noteFailures(p *problem) {
 	for _, f := range p.view.Failures {
 		if !f.At.After(p.now) && p.now.Sub(f.At) <= failureExpiry {
-			h.fail(p, f.GroupID, FailureRecord{At: stamp(f.At), Class: f.Class, Proven: true})
+			h.fail(p, f.GroupID, FailureRecord{At: stamp(f.At), Class: f.Class, Proven: !f.Suspected})
 		}
 	}
 	for _, id := range sortedKeys(p.view.Groups) {

@@ -54,6 +54,8 @@ type Failure struct {
 	Class   FailureClass
 	// Reason is the event's reason, such as ScaleUpFailed or ScaleUpTimedOut.
 	Reason string
+	// Suspected failures are not reported by anybody: the nodes only take longer than usual.
+	Suspected bool
 }
 
 // FailureClass is our reading of an error.
