@@ -71,6 +71,7 @@ const (
 	// longestOverride bounds an override that somebody forgets.
 	longestOverride = 31 * 24 * time.Hour
 	longestReason   = 500
+	longestService  = 317 // a namespace of 63 and a name of 253
 	mostReplicas    = 100_000
 )
 
@@ -150,6 +151,9 @@ func (o *Override) check(now time.Time) error {
 	namespace, name, both := strings.Cut(o.Service, "/")
 	if o.Service == "" || both && (namespace == "" || name == "" || strings.Contains(name, "/")) {
 		wrong("service must be NAME or NAMESPACE/NAME")
+	}
+	if len(o.Service) > longestService {
+		wrong("service is longer than %d bytes", longestService)
 	}
 	if o.Min == nil && o.Max == nil {
 		wrong("it changes nothing: give min, max or both")

@@ -40,6 +40,8 @@ var rules = []rule{
 	{"cluster", []string{"expander", "scaler", "predictor", "link", "wire", "proto"}, []string{"google.golang.org/grpc"}, "one reader of the cluster"},
 	{"engine", []string{"expander", "scaler", "predictor", "link", "config", "decisions"}, []string{"google.golang.org/grpc", "k8s.io/client-go"}, "the engine declares the interfaces it needs"},
 	{"server", []string{"proto", "wire", "engine", "decisions", "expander", "scaler", "predictor", "link", "config", "web"}, []string{"k8s.io/client-go"}, "handlers read the board only"},
+	{"lease", nil, []string{"google.golang.org/grpc"}, "who computes is decided without knowing what"},
+	{"peer", []string{"proto", "engine", "decisions", "expander", "scaler", "predictor", "link", "config"}, []string{"k8s.io/"}, "the follower's side of the board"},
 	{"web", []string{"engine", "decisions", "expander", "scaler", "predictor", "link", "config"}, []string{"google.golang.org/", "k8s.io/"}, "the page shows what the engine decided"},
 	{"bench/trace", []string{"expander", "scaler", "predictor"}, []string{"google.golang.org/grpc"}, "the replay needs no server"},
 	{"bench/sim", []string{"expander", "scaler", "predictor", "link", "config", "engine", "decisions", "wire", "proto", "bench/trace", "bench/policy"}, []string{"google.golang.org/grpc"}, "the replay drives the engine, not the server"},
@@ -52,6 +54,7 @@ var rules = []rule{
 var notDirectly = map[string][]string{
 	"server": {"config", "signals", "cluster"},
 	"web":    {"config", "signals", "cluster"},
+	"peer":   {"config", "signals", "cluster", "server"},
 }
 
 type goPackage struct {
