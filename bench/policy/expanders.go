@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 // ExpanderNames lists the expanders in the order of reports: the built-in ones of the Cluster Autoscaler, and warmpool.
 func ExpanderNames() []string {
-	return []string{"random", "most-pods", "least-nodes", "least-waste", "price", "priority", "warmpool"}
+	return []string{"random", "most-pods", "least-nodes", "least-waste", "price", "priority", "dollars-per-pod", "warmpool-unpriced", "warmpool"}
 }
 
 // NewExpander makes an expander for a set of node groups. Ties are left to the random choice that follows in the Cluster
@@ -48,8 +49,12 @@ func NewExpander(name string, groups []sim.GroupSpec) (sim.Choose, error) {
 	case "priority":
 		priorities := cheapestFirst(groups)
 		return always(func(r expander.Request) []string { return builtin.Priority(r, priorities) }), nil
+	case "dollars-per-pod":
+		return dollarsPerPod(groups), nil
+	case "warmpool-unpriced":
+		return newWarmpoolExpander(groups, false), nil
 	case "warmpool":
-		return newWarmpoolExpander(groups), nil
+		return newWarmpoolExpander(groups, true), nil
 	}
 	return nil, fmt.Errorf("unknown expander %q: choose among %s", name, strings.Join(ExpanderNames(), ", "))
 }
@@ -67,10 +72,7 @@ const (
 )
 
 func pricingOf(groups []sim.GroupSpec) builtin.Pricing {
-	prices := map[string]float64{}
-	for _, g := range groups {
-		prices[g.ID] = g.HourlyCost
-	}
+	prices := pricesOf(groups)
 	return builtin.Pricing{
 		Node: func(g expander.Group) (float64, bool) { p, ok := prices[g.ID]; return p, ok },
 		Pod: func(r expander.Resources) float64 {
@@ -91,6 +93,33 @@ func cheapestFirst(groups []sim.GroupSpec) builtin.Priorities {
 	return priorities
 }
 
+// dollarsPerPod is the simplest rule with prices: the nodes bought over the pods served.
+func dollarsPerPod(groups []sim.GroupSpec) sim.Choose {
+	prices := pricesOf(groups)
+	return always(func(r expander.Request) []string {
+		var kept []string
+		least := math.Inf(1)
+		for _, o := range r.Options {
+			cost := float64(o.NodeCount) * prices[o.GroupID] / float64(len(o.Pods))
+			if cost < least {
+				kept, least = nil, cost
+			}
+			if cost == least {
+				kept = append(kept, o.GroupID)
+			}
+		}
+		return kept
+	})
+}
+
+func pricesOf(groups []sim.GroupSpec) map[string]float64 {
+	prices := map[string]float64{}
+	for _, g := range groups {
+		prices[g.ID] = g.HourlyCost
+	}
+	return prices
+}
+
 // spotFirst is the shipped advice for batch that cannot wait long: spot and CPU groups, and everything after one failed
 // attempt or a minute.
 func spotFirst(groups []sim.GroupSpec) []expander.Stage {
@@ -103,9 +132,9 @@ func spotFirst(groups []sim.GroupSpec) []expander.Stage {
 	return []expander.Stage{first, {Any: true}}
 }
 
-// newWarmpoolExpander is warmpool's core with prices from the same catalogue, one workload for all pods, and no wish for
-// a pool: what is left is the choice by dollars.
-func newWarmpoolExpander(groups []sim.GroupSpec) sim.Choose {
+// newWarmpoolExpander is warmpool's core with one workload for all pods and no wish for a pool: what is left is the choice
+// by dollars, with prices from the same catalogue, or by idle GPUs where no price is known.
+func newWarmpoolExpander(groups []sim.GroupSpec, priced bool) sim.Choose {
 	policy := &expander.Policy{
 		Mode: expander.Active, CPUPods: expander.CPUPodsAvoid, WhenAllRejected: expander.PassThroughAll, VetoSupported: true, MaxUnservedLoops: 3,
 		Rank: []expander.Criterion{{Name: expander.DollarsPerDollarNeeded, Tolerance: 1e-9}, {Name: expander.CPUMemWaste, Tolerance: 1e-9}, {Name: expander.Size}},
@@ -120,8 +149,12 @@ func newWarmpoolExpander(groups []sim.GroupSpec) sim.Choose {
 	}
 	policy.Workloads = []expander.Workload{all}
 	for _, g := range groups {
+		cost := g.HourlyCost
+		if !priced {
+			cost = 0
+		}
 		policy.Pools = append(policy.Pools, expander.Pool{
-			Name: g.ID, HourlyCost: g.HourlyCost, Match: expander.PoolMatch{NodeGroups: []*regexp.Regexp{regexp.MustCompile("^" + regexp.QuoteMeta(g.ID) + "$")}},
+			Name: g.ID, HourlyCost: cost, Match: expander.PoolMatch{NodeGroups: []*regexp.Regexp{regexp.MustCompile("^" + regexp.QuoteMeta(g.ID) + "$")}},
 		})
 	}
 	var history expander.History

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,13 +22,18 @@ var cpuMachines = []trace.Machine{
 	{Type: "c5.4xlarge", MilliCPU: 16000, MemoryMi: 32768, AllocatableMilliCPU: 15890, AllocatableMemoryMi: 28500, HourlyCost: 0.68},
 }
 
-// groupSets are the node groups of the placement protocol, as machine types of a catalogue. CPU machines come on top.
+// groupSets are the node groups of the placement protocol, as machine types of a catalogue; "machine+2xcard" is a machine
+// with attached cards. Where a set has no machine without cards, the CPU machines come on top.
 var groupSets = map[string][]string{
 	"one-model": {"g4dn.xlarge", "g4dn.2xlarge", "g4dn.4xlarge", "g4dn.8xlarge", "g4dn.12xlarge", "g4dn.metal"},
 	"small":     {"g4dn.xlarge", "g4dn.4xlarge", "g4dn.12xlarge", "g5.2xlarge", "g5.8xlarge", "g5.48xlarge", "g6.2xlarge", "g6.8xlarge", "g6.48xlarge"},
 	"large":     {"p3.2xlarge", "p3.8xlarge", "p3.16xlarge", "p4d.24xlarge", "p5.48xlarge"},
 	"mixed":     {"g4dn.2xlarge", "g4dn.8xlarge", "g4dn.12xlarge", "g5.4xlarge", "g5.12xlarge", "g5.48xlarge", "g6.4xlarge", "p3.2xlarge", "p3.16xlarge", "p4d.24xlarge", "p5.48xlarge"},
-	"gcp":       {"g2-standard-8", "g2-standard-24", "g2-standard-96", "a2-highgpu-1g", "a2-highgpu-4g", "a2-highgpu-8g"},
+	"gcp": {
+		"g2-standard-8", "g2-standard-24", "g2-standard-96", "n1-standard-8+1xnvidia-tesla-t4", "n1-standard-32+4xnvidia-tesla-t4",
+		"n1-standard-8+1xnvidia-tesla-v100", "n1-standard-64+8xnvidia-tesla-v100", "a2-highgpu-1g", "a2-highgpu-4g", "a2-highgpu-8g",
+		"n1-standard-16", "n1-standard-32", "n1-highcpu-16",
+	},
 }
 
 // GroupSets lists the names of the sets.
@@ -47,21 +53,54 @@ func Groups(set string, catalogue []trace.Machine) ([]sim.GroupSpec, error) {
 		return nil, fmt.Errorf("unknown set of node groups %q: choose among %s", set, strings.Join(GroupSets(), ", "))
 	}
 	var out []sim.GroupSpec
+	plain := false
 	for _, name := range types {
-		i := slices.IndexFunc(catalogue, func(m trace.Machine) bool { return m.Type == name })
-		if i < 0 {
-			return nil, fmt.Errorf("the set %s needs the machine %s, which is not in the catalogue", set, name)
+		m, err := machine(name, catalogue)
+		if err != nil {
+			return nil, fmt.Errorf("the set %s: %w", set, err)
 		}
-		if math.IsNaN(catalogue[i].HourlyCost) {
-			return nil, fmt.Errorf("the machine %s has no price in the catalogue", name)
-		}
-		out = append(out, groupOf(catalogue[i]))
+		plain = plain || m.GPUs == 0
+		out = append(out, groupOf(m))
+	}
+	if plain {
+		return out, nil
 	}
 	for _, m := range cpuMachines {
 		out = append(out, groupOf(m))
 	}
 	return out, nil
 }
+
+// machine finds a machine of a catalogue, and attaches cards to it where the name says so.
+func machine(name string, catalogue []trace.Machine) (trace.Machine, error) {
+	base, cards, attached := strings.Cut(name, "+")
+	i := slices.IndexFunc(catalogue, func(m trace.Machine) bool { return m.Type == base })
+	if i < 0 {
+		return trace.Machine{}, fmt.Errorf("the machine %s is not in the catalogue", base)
+	}
+	m := catalogue[i]
+	if math.IsNaN(m.HourlyCost) {
+		return m, fmt.Errorf("the machine %s has no price in the catalogue", base)
+	}
+	if !attached {
+		return m, nil
+	}
+	count, model, _ := strings.Cut(cards, "x")
+	n, err := strconv.ParseInt(count, 10, 64)
+	if err != nil {
+		return m, fmt.Errorf("the machine %s: %w", name, err)
+	}
+	card, err := machine(model, catalogue)
+	if err != nil {
+		return m, err
+	}
+	m.Type, m.GPUs, m.GPUModel = base+"-"+count+"x"+strings.TrimPrefix(model, "nvidia-tesla-"), n, model
+	m.HourlyCost += float64(n) * card.HourlyCost
+	return m, nil
+}
+
+// AcceleratorLabel names the GPU model of a node.
+const AcceleratorLabel = "k8s.amazonaws.com/accelerator"
 
 func groupOf(m trace.Machine) sim.GroupSpec {
 	resources := func(cpu, memoryMi int64) expander.Resources {
@@ -76,7 +115,7 @@ func groupOf(m trace.Machine) sim.GroupSpec {
 		Capacity: resources(m.MilliCPU, m.MemoryMi), Allocatable: resources(m.AllocatableMilliCPU, m.AllocatableMemoryMi),
 	}
 	if m.GPUs > 0 {
-		g.Labels["k8s.amazonaws.com/accelerator"] = strings.ToLower(m.GPUModel)
+		g.Labels[AcceleratorLabel] = strings.ToLower(m.GPUModel)
 	}
 	return sim.GroupSpec{Group: g, HourlyCost: m.HourlyCost, Max: sim.MaxGroupNodes}
 }

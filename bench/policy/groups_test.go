@@ -12,7 +12,7 @@ import (
 
 func catalogue() []trace.Machine {
 	var out []trace.Machine
-	for i, name := range groupSets["gcp"] {
+	for i, name := range groupSets["one-model"] {
 		out = append(out, trace.Machine{
 			Type: name, MilliCPU: 8000, MemoryMi: 32768, AllocatableMilliCPU: 7900, AllocatableMemoryMi: 31000, GPUs: int64(1 + i%2*3), GPUModel: "L4", HourlyCost: float64(1 + i),
 		})
@@ -21,7 +21,7 @@ func catalogue() []trace.Machine {
 }
 
 func TestTwins(t *testing.T) {
-	groups, err := Groups("gcp", catalogue())
+	groups, err := Groups("one-model", catalogue())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,8 +61,8 @@ func TestGroupsNameWhatIsMissing(t *testing.T) {
 		want     string
 	}{
 		{"magic", machines, `unknown set of node groups "magic": choose among gcp, large, mixed, one-model, small`},
-		{"gcp", machines, "the machine g2-standard-8 has no price in the catalogue"},
-		{"gcp", machines[1:], "the set gcp needs the machine g2-standard-8, which is not in the catalogue"},
+		{"one-model", machines, "the set one-model: the machine g4dn.xlarge has no price in the catalogue"},
+		{"one-model", machines[1:], "the set one-model: the machine g4dn.xlarge is not in the catalogue"},
 	} {
 		if _, err := Groups(c.set, c.machines); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", c.set, err, c.want)
@@ -72,7 +72,7 @@ func TestGroupsNameWhatIsMissing(t *testing.T) {
 
 // TestExpandersChoose asks each expander for one GPU pod on a cheap and a dear group.
 func TestExpandersChoose(t *testing.T) {
-	groups, err := Groups("gcp", catalogue())
+	groups, err := Groups("one-model", catalogue())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +88,8 @@ func TestExpandersChoose(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept := choose(req, expander.View{}, time.Unix(0, 0))
-		priced := name == "price" || name == "priority" || name == "warmpool"
-		if priced && (len(kept) != 1 || kept[0] != "g2-standard-8") || !priced && len(kept) != 4 {
+		priced := name == "price" || name == "priority" || name == "dollars-per-pod" || name == "warmpool"
+		if priced && (len(kept) != 1 || kept[0] != "g4dn-xlarge") || !priced && len(kept) != 4 && name != "warmpool-unpriced" {
 			t.Errorf("%s keeps %v", name, kept)
 		}
 	}

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/warmpool/warmpool/bench/policy"
 	"github.com/warmpool/warmpool/bench/sim"
 	"github.com/warmpool/warmpool/bench/trace"
-	"github.com/warmpool/warmpool/expander"
 )
 
 // PlacementOptions are the settings of a comparison of expanders.
@@ -27,6 +25,7 @@ type PlacementOptions struct {
 	Spread bool
 	// Recorded is the cluster that the pods ran on, for comparison; it may be empty.
 	Recorded []trace.GPUNode
+	Variant
 	Progress Progress
 }
 
@@ -38,8 +37,13 @@ type Placement struct {
 	Pressure   float64 `json:"pressure"`
 	Packing    string  `json:"packing"`
 	// LowerBoundCost is the resource-hours on fractions of nodes: no expander can be cheaper.
-	LowerBoundCost float64          `json:"lowerBoundCost"`
-	Expanders      []ExpanderResult `json:"expanders"`
+	LowerBoundCost float64 `json:"lowerBoundCost"`
+	// InstantBoundCost is the same at every moment, and ClairvoyantCost a plan by someone who knows when pods end.
+	InstantBoundCost float64 `json:"instantBoundCost"`
+	ClairvoyantCost  float64 `json:"clairvoyantCost"`
+	// Variant names what was changed about the pods and the autoscaler; empty is nothing.
+	Variant   string           `json:"variant,omitempty"`
+	Expanders []ExpanderResult `json:"expanders"`
 	// Unplaceable pods fit no group and are left out.
 	Unplaceable int `json:"unplaceable"`
 	// Recorded is the cluster that the pods ran on; nil if it was not given.
@@ -96,14 +100,18 @@ type ExpanderResult struct {
 	// ToLeastWaste is the cost over that of least-waste on the same replicate, mean and range; 0 without least-waste.
 	ToLeastWaste      float64    `json:"toLeastWaste,omitempty"`
 	ToLeastWasteRange [2]float64 `json:"toLeastWasteRange,omitzero"`
+	// ToClairvoyant and ToInstantBound are the cost over the bounds' on the same replicate, mean.
+	ToClairvoyant  float64 `json:"toClairvoyant"`
+	ToInstantBound float64 `json:"toInstantBound"`
 }
 
-// PendingSeconds are quantiles of the wait.
+// PendingSeconds are the mean and quantiles of the wait.
 type PendingSeconds struct {
-	P50 float64 `json:"p50"`
-	P95 float64 `json:"p95"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P95  float64 `json:"p95"`
+	P99  float64 `json:"p99"`
+	Max  float64 `json:"max"`
 }
 
 const baseline = "least-waste"
@@ -115,27 +123,41 @@ func RunPlacement(ctx context.Context, pods []trace.GPUPod, groups []sim.GroupSp
 	}
 	o.Replicates, o.Pressure = max(o.Replicates, 1), max(o.Pressure, 1)
 	lists := make([][]sim.PodSpec, o.Replicates)
-	out := Placement{Pods: len(pods), Seed: o.Seed, Replicates: o.Replicates, Pressure: o.Pressure, Packing: "most-allocated"}
+	out := Placement{Pods: len(pods), Seed: o.Seed, Replicates: o.Replicates, Pressure: o.Pressure, Packing: "most-allocated", Variant: o.Variant.String()}
 	packing := sim.MostAllocated
 	if o.Spread {
 		packing, out.Packing = sim.LeastAllocated, "least-allocated"
 	}
 	for i := range lists {
-		lists[i] = podSpecs(sample(pods, o, i), o, uint64(i))
-		out.LowerBoundCost += sim.LowerBound(lists[i], groups) / float64(o.Replicates)
+		all := podSpecs(sample(pods, o, i), groups, o, uint64(i))
+		lists[i] = sim.Placeable(all, groups)
+		out.Unplaceable = max(out.Unplaceable, len(all)-len(lists[i]))
 	}
+	bounds := make([][3]float64, len(lists))
 	runs := make([]sim.Placement, len(o.Expanders)*o.Replicates)
-	err := each(ctx, len(runs), o.Progress, func(i int) error {
+	err := each(ctx, len(runs)+len(lists), o.Progress, func(i int) error {
+		if i >= len(runs) {
+			list := lists[i-len(runs)]
+			bounds[i-len(runs)] = [3]float64{sim.LowerBound(list, groups), sim.InstantBound(list, groups), sim.Clairvoyant(list, groups)}
+			return nil
+		}
 		name, replicate := o.Expanders[i/o.Replicates], i%o.Replicates
-		choose, err := policy.NewExpander(name, groups)
+		choose, err := policy.NewExpander(name, o.believed(groups, uint64(replicate)))
 		if err != nil {
 			return err
 		}
-		runs[i] = sim.Place(lists[replicate], groups, sim.Options{Start: placementStart, Seed: o.Seed + uint64(replicate), Packing: packing}, choose)
+		runs[i] = sim.Place(lists[replicate], groups, sim.Options{
+			Start: placementStart, Seed: o.Seed + uint64(replicate), Packing: packing, Drain: o.Drain,
+		}, choose)
 		return nil
 	})
 	if err != nil {
 		return Placement{}, err
+	}
+	for _, b := range bounds {
+		out.LowerBoundCost += b[0] / float64(o.Replicates)
+		out.InstantBoundCost += b[1] / float64(o.Replicates)
+		out.ClairvoyantCost += b[2] / float64(o.Replicates)
 	}
 	base := slices.Index(o.Expanders, baseline)
 	for i, name := range o.Expanders {
@@ -143,63 +165,15 @@ func RunPlacement(ctx context.Context, pods []trace.GPUPod, groups []sim.GroupSp
 		if base >= 0 {
 			r.compare(runs[i*o.Replicates:(i+1)*o.Replicates], runs[base*o.Replicates:(base+1)*o.Replicates])
 		}
+		for replicate, b := range bounds {
+			cost := runs[i*o.Replicates+replicate].Cost / float64(o.Replicates)
+			r.ToClairvoyant += cost / b[2]
+			r.ToInstantBound += cost / b[1]
+		}
 		out.Expanders = append(out.Expanders, r)
 	}
-	out.Unplaceable = runs[0].Unplaceable
 	out.Recorded = recorded(o.Recorded, lists[0])
 	return out, nil
-}
-
-// placementStart is when the lists begin; they only know seconds.
-var placementStart = time.Unix(0, 0).UTC()
-
-// sample takes nine pods in ten when there are several replicates.
-func sample(pods []trace.GPUPod, o PlacementOptions, replicate int) []trace.GPUPod {
-	if o.Replicates == 1 {
-		return pods
-	}
-	rng := rand.New(rand.NewPCG(o.Seed, uint64(replicate)+1))
-	var out []trace.GPUPod
-	for _, p := range pods {
-		if rng.Float64() < 0.9 {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// Lists without times get Poisson arrivals and exponential run times (judgement); the shape of the pods is recorded.
-const (
-	drawnGap = 5 * time.Minute
-	drawnRun = 6 * time.Hour
-)
-
-// podSpecs turns recorded pods into pods of the virtual cluster. A share of a GPU counts as a whole card.
-func podSpecs(pods []trace.GPUPod, o PlacementOptions, replicate uint64) []sim.PodSpec {
-	rng := rand.New(rand.NewPCG(o.Seed, 1000+replicate))
-	longest := 24 * time.Hour
-	if o.Pressure > 1 {
-		longest = 12 * time.Hour
-	}
-	var drawn time.Duration
-	out := make([]sim.PodSpec, 0, len(pods))
-	for _, p := range pods {
-		created, run := p.Created, p.Deleted-p.Created
-		if !p.Timed {
-			drawn += time.Duration(rng.ExpFloat64() * float64(drawnGap))
-			created, run = drawn, time.Duration(rng.ExpFloat64()*float64(drawnRun))
-		}
-		r := expander.Resources{MilliCPU: p.MilliCPU, Memory: p.MemoryMi << 20, Extended: map[string]int64{}}
-		if p.GPUs > 0 {
-			r.Extended[sim.GPU] = p.GPUs
-		}
-		out = append(out, sim.PodSpec{
-			Pod:     expander.Pod{UID: p.Name, Name: p.Name, Namespace: "recorded", Requests: r},
-			Created: placementStart.Add(time.Duration(float64(created) / o.Pressure).Truncate(time.Second)),
-			Run:     min(max(run, time.Second), longest),
-		})
-	}
-	return out
 }
 
 func summarise(name string, runs []sim.Placement) ExpanderResult {
@@ -221,6 +195,13 @@ func summarise(name string, runs []sim.Placement) ExpanderResult {
 		out.Pending.P50 += at(0.5) / n
 		out.Pending.P95 += at(0.95) / n
 		out.Pending.P99 += at(0.99) / n
+		var sum time.Duration
+		for _, w := range waits {
+			sum += w
+		}
+		if len(waits) > 0 {
+			out.Pending.Mean += sum.Seconds() / float64(len(waits)) / n
+		}
 		out.StockOuts += float64(r.StockOuts) / n
 		out.SpotCostShare += r.SpotCost / r.Cost / n
 		for _, w := range waits {
@@ -249,8 +230,8 @@ func (r *ExpanderResult) compare(runs, base []sim.Placement) {
 }
 
 func (p Placement) facts() string {
-	return fmt.Sprintf("%d pods, %d left out because no group holds them; scheduler %s; load ×%g; %d replicate(s) from seed %d; lower bound %.0f $",
-		p.Pods, p.Unplaceable, p.Packing, p.Pressure, p.Replicates, p.Seed, p.LowerBoundCost) + p.Recorded.facts()
+	return fmt.Sprintf("%d pods, %d left out because no group holds them; scheduler %s; load ×%g; %d replicate(s) from seed %d%s; clairvoyant plan %.0f $, bound at every moment %.0f $, bound in all %.0f $",
+		p.Pods, p.Unplaceable, p.Packing, p.Pressure, p.Replicates, p.Seed, p.Variant, p.ClairvoyantCost, p.InstantBoundCost, p.LowerBoundCost) + p.Recorded.facts()
 }
 
 func (c *RecordedCluster) facts() string {
@@ -261,13 +242,13 @@ func (c *RecordedCluster) facts() string {
 }
 
 func (p Placement) head() []string {
-	return []string{"expander", "cost $", "÷ least-waste", "range", "÷ bound", "GPU-hours", "idle GPU", "wait p95", "p99", "max", "> 10 min", "nodes", "no stock", "spot $", "CPU on GPU"}
+	return []string{"expander", "cost $", "÷ least-waste", "range", "÷ clairvoyant", "÷ bound", "GPU-hours", "idle GPU", "wait p95", "p99", "max", "> 10 min", "nodes", "no stock", "spot $", "CPU on GPU"}
 }
 
-func (r ExpanderResult) row(bound float64) []string {
+func (r ExpanderResult) row() []string {
 	return []string{
 		r.Expander, fmt.Sprintf("%.0f", r.Cost), fmt.Sprintf("%.3f", r.ToLeastWaste), fmt.Sprintf("%.2f–%.2f", r.ToLeastWasteRange[0], r.ToLeastWasteRange[1]),
-		fmt.Sprintf("%.2f", r.Cost/bound), fmt.Sprintf("%.0f", r.GPUHours), fmt.Sprintf("%.1f %%", 100*r.IdleGPUShare),
+		fmt.Sprintf("%.2f", r.ToClairvoyant), fmt.Sprintf("%.2f", r.ToInstantBound), fmt.Sprintf("%.0f", r.GPUHours), fmt.Sprintf("%.1f %%", 100*r.IdleGPUShare),
 		seconds(r.Pending.P95), seconds(r.Pending.P99), seconds(r.Pending.Max), fmt.Sprintf("%.0f", r.WaitedLong), fmt.Sprintf("%.0f", r.NodesStarted),
 		fmt.Sprintf("%.0f", r.StockOuts), fmt.Sprintf("%.0f %%", 100*r.SpotCostShare), fmt.Sprintf("%.0f", r.CPUOnGPU),
 	}
@@ -281,7 +262,7 @@ func (p Placement) WriteText(w io.Writer) error {
 	rows := table{}
 	rows.add(p.head()...)
 	for _, r := range p.Expanders {
-		rows.add(r.row(p.LowerBoundCost)...)
+		rows.add(r.row()...)
 	}
 	return rows.write(w)
 }
@@ -293,7 +274,7 @@ func (p Placement) WriteHTML(w io.Writer) error {
 	best := -1
 	bars := plot{title: "cost relative to least-waste", width: 920, height: 220}
 	for i, r := range p.Expanders {
-		d.Rows = append(d.Rows, r.row(p.LowerBoundCost))
+		d.Rows = append(d.Rows, r.row())
 		colour := palette[i%len(palette)]
 		d.Legend = append(d.Legend, legend{r.Expander, colour})
 		x := float64(i)

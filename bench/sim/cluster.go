@@ -52,6 +52,8 @@ type Options struct {
 	Packing Packing
 	// Notice is the warning before a spot node is taken.
 	Notice time.Duration
+	// Drain lets the autoscaler move pods off nodes that are hardly used.
+	Drain bool
 	// Watch, when set, sees every event as it happens.
 	Watch func(Event)
 }
@@ -128,6 +130,7 @@ type node struct {
 	free      amount
 	pods      []*pod
 	idleSince time.Time
+	lowSince  time.Time // since when it could be drained; zero while it could not
 	models    map[string]bool
 }
 

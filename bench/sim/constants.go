@@ -55,6 +55,10 @@ const (
 	BackoffReset = 3 * time.Hour
 	// ScaleDownIdle is how long a node without pods stays (--scale-down-unneeded-time).
 	ScaleDownIdle = 10 * time.Minute
+	// DrainInterval and DrainBelow are how often a node is emptied where pods may be moved, and how little must be used
+	// of it (--scale-down-utilization-threshold).
+	DrainInterval = time.Minute
+	DrainBelow    = 0.5
 	// MaxGroupNodes bounds a group in the placement protocol.
 	MaxGroupNodes = 200
 )

@@ -34,16 +34,18 @@ var (
 		"ondemand_usd_per_hour", "preemptible_usd_per_hour",
 	}
 	gcpPlainColumns = []string{"instance_type", "ondemand_usd_per_hour", "preemptible_usd_per_hour"}
+	cardColumns     = []string{"gpu_name", "ondemand_usd_per_gpu_hour", "preemptible_usd_per_gpu_hour"}
 	azureColumns    = []string{"instance_type", "vcpu", "memory_mib", "gpu_count", "arch"}
 )
 
-// ReadCatalogue reads a list of AWS, Google Cloud or Azure machines, told apart by the header.
+// ReadCatalogue reads a list of AWS, Google Cloud or Azure machines, told apart by the header. A list of attachable cards
+// is one of machines with a GPU and nothing else.
 func ReadCatalogue(file string, r io.Reader) ([]Machine, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
-	t, err := newTable(file, bytes.NewReader(text), awsColumns, gcpColumns, gcpPlainColumns, azureColumns)
+	t, err := newTable(file, bytes.NewReader(text), awsColumns, gcpColumns, gcpPlainColumns, azureColumns, cardColumns)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +53,8 @@ func ReadCatalogue(file string, r io.Reader) ([]Machine, error) {
 	switch {
 	case t.has("memory_gib"):
 		read = t.gcpMachine
+	case t.has(cardColumns[0]) && len(t.header) == len(cardColumns):
+		read = t.cardMachine
 	case len(t.header) == len(gcpPlainColumns):
 		read = t.n1Machine
 	case len(t.header) == len(azureColumns):
@@ -140,6 +144,11 @@ func (t *table) n1Machine() (Machine, error) {
 	return m, nil
 }
 
+func (t *table) cardMachine() (Machine, error) {
+	f, err := t.fields(cardColumns[1:]...)
+	return Machine{Type: t.row[0], GPUs: 1, GPUModel: t.row[0], HourlyCost: f[cardColumns[1]], SpotHourlyCost: f[cardColumns[2]]}, err
+}
+
 func (t *table) azureMachine() (Machine, error) {
 	f, err := t.fields("vcpu", "memory_mib", "gpu_count")
 	return Machine{
@@ -156,7 +165,7 @@ type CardPrice struct {
 
 // ReadCardPrices reads a list of attachable GPUs.
 func ReadCardPrices(file string, r io.Reader) ([]CardPrice, error) {
-	t, err := newTable(file, r, []string{"gpu_name", "ondemand_usd_per_gpu_hour", "preemptible_usd_per_gpu_hour"})
+	t, err := newTable(file, r, cardColumns)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,8 @@ type replayFlags struct {
 	trace          string
 	policies       []string
 	pods, nodes    string
+	times          string
+	variant        report.Variant
 	catalogues     []string
 	groups, spot   string
 	stockFailure   time.Duration
@@ -79,6 +81,12 @@ Expanders: ` + strings.Join(policy.ExpanderNames(), ", ") + `. Sets of node grou
 	flags.DurationVar(&f.stockFailure, "stock-failure", time.Minute, "how late a missing spot node is found: 1m, or 15m where providers report nothing")
 	flags.Float64Var(&f.pressure, "pressure", 1, "how many times faster pods arrive than recorded")
 	flags.BoolVar(&f.spread, "spread", false, "the scheduler prefers the emptiest node, not the fullest")
+	flags.StringVar(&f.times, "times", "", "`file` of a pod list whose times a list without times takes over")
+	flags.BoolVar(&f.variant.Hourly, "hourly", false, "pods arrive in batches at full hours")
+	flags.Float64Var(&f.variant.Typed, "typed", 0, "share of GPU pods that are tied to one GPU model")
+	flags.BoolVar(&f.variant.Bare, "bare", false, "GPU pods request no CPU and memory")
+	flags.Float64Var(&f.variant.PriceError, "price-error", 0, "how wrong the prices may be that expanders are told, as a share")
+	flags.BoolVar(&f.variant.Drain, "drain", false, "the autoscaler may move pods off nodes that are hardly used")
 	flags.StringVarP(&f.output, "output", "o", "text", "`format` of the result: text or json")
 	flags.StringVar(&f.report, "report", "", "write a page with plots to this `directory`")
 	return c
@@ -92,6 +100,10 @@ func (f *replayFlags) check() error {
 		return errors.New("--pods needs --catalog: the machines that node groups are made of")
 	case !(f.pressure >= 1 && f.pressure <= 100):
 		return fmt.Errorf("--pressure %v: it must be between 1 and 100", f.pressure)
+	case !(f.variant.Typed >= 0 && f.variant.Typed <= 1):
+		return fmt.Errorf("--typed %v: it must be between 0 and 1", f.variant.Typed)
+	case !(f.variant.PriceError >= 0 && f.variant.PriceError < 1):
+		return fmt.Errorf("--price-error %v: it must be at least 0 and below 1", f.variant.PriceError)
 	case f.output != "text" && f.output != "json":
 		return fmt.Errorf("-o %q: it must be text or json", f.output)
 	case f.startup < time.Second || f.startup > 2*time.Hour:
@@ -170,6 +182,12 @@ func (f *replayFlags) runPlacement(c *cobra.Command) error {
 	}
 	o := report.PlacementOptions{
 		Expanders: f.expanders, Seed: f.seed, Replicates: f.seeds, Pressure: f.pressure, Spread: f.spread, Progress: replayProgress(c.ErrOrStderr()),
+	}
+	o.Variant = f.variant
+	if f.times != "" {
+		if o.Times, err = trace.Read(f.times, trace.ReadGPUPods); err != nil {
+			return fmt.Errorf("--times: %w", err)
+		}
 	}
 	if f.nodes != "" {
 		if o.Recorded, err = trace.Read(f.nodes, trace.ReadGPUNodes); err != nil {

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+func main() {
+	if err := replay(); err != nil {
+		fmt.Fprintln(os.Stderr, "spot benchmark:", err)
+		os.Exit(1)
+	}
+}
+
+// headrooms are the shares of the need that the scaler keeps on top; they make the curve of each policy.
+var headrooms = []float64{-0.1, 0, 0.12, 0.25, 0.45, 0.7, 1.1, 1.8, 3}
+
+var policies = []policy{
+	{name: "all on-demand", onDemand: true},
+	{name: "all spot", spot: true},
+	{name: "cheapest first + backoff", spot: true, onDemand: true},
+	{name: "U: memory 3 h + escalation", spot: true, onDemand: true, memory: 3 * time.Hour},
+	{name: "memory 10 min alone", spot: true, onDemand: true, memory: shortMemory},
+	{name: "on-demand deleted first alone (memory 3 h)", spot: true, onDemand: true, memory: 3 * time.Hour, deletionCost: true},
+	{name: "1: on-demand deleted first + memory 10 min", spot: true, onDemand: true, memory: shortMemory, deletionCost: true},
+	{name: "1 + replacement at notice", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, replace: true},
+	{name: "1 + suspect nodes", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, suspect: true},
+	{name: "all three", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, replace: true, suspect: true},
+	{name: "all three, base 50 %", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, replace: true, suspect: true, base: 0.5},
+	{name: "SpotHedge, one extra", spot: true, onDemand: true, hedge: 1},
+}
+
+var settings = []conditions{
+	{name: "good", spots: []string{"k80_1"}, kill: killAll, detect: time.Minute},
+	{name: "mid", spots: []string{"v100_1"}, kill: killAll, detect: time.Minute},
+	{name: "two", spots: []string{"v100_1", "k80_8"}, kill: killAll, detect: time.Minute},
+	{name: "scarce", spots: []string{"v100_8"}, kill: killAll, detect: time.Minute},
+	{name: "mild", spots: []string{"v100_1"}, kill: killMild, detect: time.Minute},
+	{name: "partial", spots: []string{"g4dn_count"}, kill: killToCount, detect: time.Minute},
+	{name: "good, notice", spots: []string{"k80_1"}, kill: killAll, notice: 2 * time.Minute, detect: time.Minute},
+	{name: "mid, notice", spots: []string{"v100_1"}, kill: killAll, notice: 2 * time.Minute, detect: time.Minute},
+	{name: "two, notice", spots: []string{"v100_1", "k80_8"}, kill: killAll, notice: 2 * time.Minute, detect: time.Minute},
+	{name: "scarce, notice", spots: []string{"v100_8"}, kill: killAll, notice: 2 * time.Minute, detect: time.Minute},
+	{name: "good, 900 s", spots: []string{"k80_1"}, kill: killAll, detect: 15 * time.Minute},
+	{name: "mid, 900 s", spots: []string{"v100_1"}, kill: killAll, detect: 15 * time.Minute},
+	{name: "mild, 900 s", spots: []string{"v100_1"}, kill: killMild, detect: 15 * time.Minute},
+	{name: "mid, notice, 900 s", spots: []string{"v100_1"}, kill: killAll, notice: 2 * time.Minute, detect: 15 * time.Minute},
+	{name: "partial, 900 s", spots: []string{"g4dn_count"}, kill: killToCount, detect: 15 * time.Minute},
+}
+
+// differs tells whether the policy can differ from others under these conditions: without notice nothing is replaced
+// early, and a failure that is found within a minute is found before its node is late.
+func (c conditions) differs(p policy) bool {
+	plain := c.notice == 0 && c.detect == time.Minute
+	switch {
+	case p.base > 0:
+		return plain
+	case p.replace && p.suspect:
+		return c.notice > 0 && c.detect > time.Minute
+	case p.replace:
+		return c.notice > 0
+	case p.suspect:
+		return c.detect > time.Minute
+	case p.hedge > 0, !p.onDemand, p.memory == 0 && p.onDemand && p.spot:
+		return plain
+	case p.memory > 0 && !p.deletionCost && p.memory == shortMemory, p.deletionCost && p.memory > shortMemory:
+		return plain
+	}
+	return true
+}
+
+func replay() error {
+	dir := flag.String("traces", "../shared/traces", "directory of the recordings")
+	only := flag.String("series", "", "only series whose name contains this")
+	condition := flag.String("conditions", "", "only conditions that begin with this")
+	flag.Parse()
+	services, err := loadServices(*dir)
+	if err != nil {
+		return err
+	}
+	rooms, err := loadRooms(*dir)
+	if err != nil {
+		return err
+	}
+	kept := services[:0]
+	for _, s := range services {
+		if strings.Contains(s.name, *only) {
+			kept = append(kept, s)
+		}
+	}
+	for _, c := range settings {
+		if strings.HasPrefix(c.name, *condition) {
+			results, err := measure(c, kept, rooms)
+			if err != nil {
+				return err
+			}
+			printCondition(os.Stdout, c, results)
+		}
+	}
+	return nil
+}
+
+// measure plays every policy on every series with every headroom.
+func measure(c conditions, services []service, rooms map[string][]int) ([][]curve, error) {
+	results := make([][]curve, len(policies))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for p := range policies {
+		if !c.differs(policies[p]) {
+			continue
+		}
+		results[p] = make([]curve, len(services))
+		for s := range services {
+			group.Go(func() error {
+				here := shifted(rooms, services[s].seed)
+				points := make(curve, 0, len(headrooms))
+				for _, h := range headrooms {
+					points = append(points, run(policies[p], c, services[s].demand, here, services[s].seed, h))
+				}
+				results[p][s] = points
+				return nil
+			})
+		}
+	}
+	return results, group.Wait()
+}
