@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/warmpool/warmpool/predictor"
@@ -22,7 +23,7 @@ func (c *coverage) expect(p *predictor.Plan) {
 	if p.Mode != predictor.Shadow && p.Mode != predictor.Active {
 		return
 	}
-	for i := len(p.Slots) - 1; i >= 0; i-- {
+	for i := range slices.Backward(p.Slots) {
 		if !p.Slots[i].Counts {
 			continue
 		}

@@ -134,7 +134,7 @@ func clusterAPIPool(o *Object) []*pool {
 	}
 	p := &pool{Object: o, name: o.Name, provider: clusterAPI, smallest: number(o.Annotations[machineSizes+"min-size"]), largest: number(o.Annotations[machineSizes+"max-size"])}
 	p.labels = map[string]string{}
-	for _, pair := range strings.Split(o.Annotations[machineTemplate+"labels"], ",") {
+	for pair := range strings.SplitSeq(o.Annotations[machineTemplate+"labels"], ",") {
 		if key, value, ok := strings.Cut(pair, "="); ok {
 			p.labels[key] = value
 		}

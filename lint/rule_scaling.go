@@ -9,6 +9,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
+	"github.com/warmpool/warmpool/scaler/hpa"
 	"github.com/warmpool/warmpool/scaler/keda"
 )
 
@@ -147,54 +148,38 @@ func (s *scan) behaviorTooSlow() {
 }
 
 const (
-	forever  = time.Duration(math.MaxInt64)
-	syncTime = 15 * time.Second
+	forever = time.Duration(math.MaxInt64)
+	longest = time.Hour
 )
 
-// climb is how long a horizontal pod autoscaler takes from one count to another under a behaviour, with a sync every 15 s:
-// each policy allows a count relative to that at the beginning of its period, and the largest, or the smallest with
-// selectPolicy Min, counts.
+// climb is how long a horizontal pod autoscaler takes from one count to another under a behaviour, after the sync that
+// acts first.
 func climb(b *autoscalingv2.HorizontalPodAutoscalerBehavior, from, to int) time.Duration {
-	var rules autoscalingv2.HPAScalingRules
-	if b != nil && b.ScaleUp != nil {
-		rules = *b.ScaleUp
-	}
-	choose := autoscalingv2.MaxChangePolicySelect
-	if rules.SelectPolicy != nil {
-		choose = *rules.SelectPolicy
-	}
-	if choose == autoscalingv2.DisabledPolicySelect && from < to {
-		return forever
-	}
-	if len(rules.Policies) == 0 {
-		rules.Policies = []autoscalingv2.HPAScalingPolicy{
-			{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15}, {Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15},
+	spec := hpa.Spec{Min: from, Max: to, Behavior: behaviorOf(b)}
+	want := []hpa.Metric{{Type: hpa.AverageValue, Value: float64(to), Target: 1}}
+	var state hpa.State
+	start := time.Unix(0, 0)
+	n := from
+	for took := time.Duration(0); took <= longest; took += hpa.SyncPeriod {
+		n, state = hpa.Sync(spec, state, hpa.Scale{Spec: n, Status: n, Ready: n}, want, start.Add(took))
+		if n >= to {
+			return took
 		}
 	}
-	counts := []int{from}  // after each sync
-	const longest = 4 * 60 // an hour
-	for n := 0; counts[n] < to; n++ {
-		if n == longest {
-			return forever
-		}
-		allowed := -1
-		for _, p := range rules.Policies {
-			limit := limitOf(&p, counts)
-			if allowed < 0 || (choose == autoscalingv2.MinChangePolicySelect) == (limit < allowed) {
-				allowed = limit
-			}
-		}
-		counts = append(counts, min(to, max(counts[n], allowed)))
-	}
-	return time.Duration(max(0, len(counts)-2)) * syncTime // the first sync acts at once
+	return forever
 }
 
-// limitOf is how many replicas a policy allows at the next sync.
-func limitOf(p *autoscalingv2.HPAScalingPolicy, counts []int) int {
-	syncs := max(1, int(math.Ceil(float64(p.PeriodSeconds)/syncTime.Seconds())))
-	start := counts[max(0, len(counts)-syncs)]
-	if p.Type == autoscalingv2.PercentScalingPolicy {
-		return int(math.Ceil(float64(start) * (1 + float64(p.Value)/100)))
+// behaviorOf is the part of a behaviour that limits the way up; the window is judged by itself.
+func behaviorOf(b *autoscalingv2.HorizontalPodAutoscalerBehavior) *hpa.Behavior {
+	if b == nil || b.ScaleUp == nil {
+		return nil
 	}
-	return start + int(p.Value)
+	up := hpa.Rules{}
+	if choice := b.ScaleUp.SelectPolicy; choice != nil {
+		up.Select = hpa.Select(*choice)
+	}
+	for _, p := range b.ScaleUp.Policies {
+		up.Policies = append(up.Policies, hpa.Policy{Type: hpa.PolicyType(p.Type), Value: int(p.Value), Period: time.Duration(p.PeriodSeconds) * time.Second})
+	}
+	return &hpa.Behavior{ScaleUp: up}
 }

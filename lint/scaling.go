@@ -84,8 +84,8 @@ func (s *scaledObject) target() targetRef {
 	return t
 }
 
-// hpa is a horizontal pod autoscaler that nobody but its author owns.
-type hpa struct {
+// podAutoscaler is a horizontal pod autoscaler that nobody but its author owns.
+type podAutoscaler struct {
 	*Object
 	spec autoscalingv2.HorizontalPodAutoscalerSpec
 }

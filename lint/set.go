@@ -12,7 +12,7 @@ type Set struct {
 	objects       []*Object
 	workloads     []*workload
 	scaledObjects []*scaledObject
-	hpas          []*hpa
+	hpas          []*podAutoscaler
 	pools         []*pool
 	nodes         []*Object
 }
@@ -34,7 +34,7 @@ func NewSet(objects []*Object) *Set {
 			}
 		case "HorizontalPodAutoscaler":
 			if d, ok := decode[autoscalingv2.HorizontalPodAutoscaler](o.Fields); ok && !ownedByKEDA(o) {
-				s.hpas = append(s.hpas, &hpa{o, d.Spec})
+				s.hpas = append(s.hpas, &podAutoscaler{o, d.Spec})
 			}
 		case "Node":
 			s.nodes = append(s.nodes, o)

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -136,10 +137,7 @@ func fromPredictor(o *Object) []*workload {
 	if predictor == nil {
 		return nil
 	}
-	spec := map[string]any{}
-	for key, value := range predictor {
-		spec[key] = value
-	}
+	spec := maps.Clone(predictor)
 	if model, ok := predictor["model"].(map[string]any); ok {
 		container := map[string]any{"name": "kserve-container"}
 		for _, key := range []string{"resources", "readinessProbe", "livenessProbe", "startupProbe", "args", "env"} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -22,9 +23,7 @@ func TestLintCluster(t *testing.T) {
 	}
 	object := func(apiVersion, kind, name string, more map[string]any) *unstructured.Unstructured {
 		fields := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name, "namespace": "ml"}}
-		for key, value := range more {
-			fields[key] = value
-		}
+		maps.Copy(fields, more)
 		return &unstructured.Unstructured{Object: fields}
 	}
 	pod := map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "chat"}}, "spec": map[string]any{

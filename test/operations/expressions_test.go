@@ -27,9 +27,7 @@ var foreign = map[string][]string{
 	"vllm:num_requests_running":            {"namespace", "pod"},
 	"sglang:num_running_reqs":              {"namespace", "pod"},
 	"process_resident_memory_bytes":        {},
-	// Registered by the view of the cluster, which serve only has with access to one.
-	"warmpool_stalled": {},
-	"go_goroutines":    {},
+	"go_goroutines":                        {},
 }
 
 // target are the labels that every scrape adds.

@@ -18,7 +18,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
+	"github.com/warmpool/warmpool/cluster"
 	"github.com/warmpool/warmpool/config"
 	"github.com/warmpool/warmpool/decisions"
 	"github.com/warmpool/warmpool/engine"
@@ -63,6 +66,14 @@ func registered(t *testing.T) map[string]metric {
 	}
 	e.Tick(context.Background(), time.Now())
 	e.Activate(context.Background(), time.Now())
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorder := &histograms{Registry: registry, names: map[string]bool{}}
+	if _, err := cluster.New(cluster.Options{Clients: &cluster.Clients{Kubernetes: client}, WatchStalls: true, Metrics: recorder}); err != nil {
+		t.Fatal(err)
+	}
 	files, err := server.SelfSigned(t.TempDir(), []string{"localhost"})
 	if err != nil {
 		t.Fatal(err)
@@ -75,13 +86,31 @@ func registered(t *testing.T) map[string]metric {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	return describe(t, registry)
+	return describe(t, registry, recorder.names)
+}
+
+// histograms notes which metrics of a part are histograms, as one without a series does not show it.
+type histograms struct {
+	*prometheus.Registry
+	names map[string]bool
+}
+
+// MustRegister implements [prometheus.Registerer].
+func (h *histograms) MustRegister(all ...prometheus.Collector) {
+	for _, c := range all {
+		if vec, ok := c.(*prometheus.HistogramVec); ok {
+			descs := make(chan *prometheus.Desc, 1)
+			vec.Describe(descs)
+			h.names[described.FindStringSubmatch((<-descs).String())[1]] = true
+		}
+	}
+	h.Registry.MustRegister(all...)
 }
 
 var described = regexp.MustCompile(`^Desc\{fqName: "(.*?)", help: "(.*?)"(?:, unit: ".*?")?, constLabels: \{.*?\}, variableLabels: \{(.*?)\}\}$`)
 
 // describe reads the descriptions, which exist before the first value, and the types of the values.
-func describe(t *testing.T, registry *prometheus.Registry) map[string]metric {
+func describe(t *testing.T, registry *prometheus.Registry, histograms map[string]bool) map[string]metric {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
@@ -108,6 +137,8 @@ func describe(t *testing.T, registry *prometheus.Registry) map[string]metric {
 		switch {
 		case ok:
 			m.kind = kind
+		case histograms[m.name]:
+			m.kind = dto.MetricType_HISTOGRAM
 		case strings.HasSuffix(m.name, "_total"):
 			m.kind = dto.MetricType_COUNTER
 		default:
