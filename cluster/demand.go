@@ -46,18 +46,18 @@ func (d *demand) observe(policy *expander.Policy, request *expander.Request, now
 		return changed
 	}
 	templates := make([]template, len(request.Groups))
-	var print uint64
+	var sum uint64
 	for i := range request.Groups {
 		g := &request.Groups[i]
 		text := encodeLabels(g.Labels)
 		templates[i] = template{Group: *g, labels: decodeLabels(text), zone: expander.ZoneOf(g.Labels)}
 		// A sum does not depend on the order, which is another one in every request.
-		print += maphash.String(printSeed, g.ID+"\n"+text)
+		sum += maphash.String(printSeed, g.ID+"\n"+text)
 	}
-	if print != d.print || len(templates) != len(d.templates) {
+	if sum != d.print || len(templates) != len(d.templates) {
 		changed = true
 	}
-	d.templates, d.print = templates, print
+	d.templates, d.print = templates, sum
 	return changed
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -210,9 +211,7 @@ func (w *world) changePod(namespace, name string, change podOption) {
 
 func nodeOf(name string, labels map[string]string) *corev1.Node {
 	all := map[string]string{"kubernetes.io/hostname": name}
-	for key, value := range labels {
-		all[key] = value
-	}
+	maps.Copy(all, labels)
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Labels: all, CreationTimestamp: metav1.NewTime(time.Now())},
 		Status: corev1.NodeStatus{
@@ -284,8 +283,6 @@ func (w *world) setStatus(text string) {
 
 func templateOf(id string, labels map[string]string) expander.Group {
 	all := map[string]string{"kubernetes.io/hostname": "template-node-for-" + id}
-	for key, value := range labels {
-		all[key] = value
-	}
+	maps.Copy(all, labels)
 	return expander.Group{ID: id, Labels: all, Capacity: expander.Resources{Extended: map[string]int64{"nvidia.com/gpu": 1}}}
 }

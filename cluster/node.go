@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unique"
@@ -71,9 +72,7 @@ func trimNode(o any) (any, error) {
 	labels := full.Labels
 	if owner := full.Annotations[apiOwnerName]; owner != "" {
 		labels = make(map[string]string, len(full.Labels)+1)
-		for key, value := range full.Labels {
-			labels[key] = value
-		}
+		maps.Copy(labels, full.Labels)
 		labels[ownerLabel] = full.Annotations[apiOwnerKind] + "/" + full.Annotations[apiOwnerNamespace] + "/" + owner
 	}
 	n.labels = unique.Make(encodeLabels(labels))

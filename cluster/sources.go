@@ -51,7 +51,7 @@ func (c *Cluster) listSources() {
 	c.autoscalers = add("horizontal pod autoscalers", k, reader{
 		list:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return scalers.List(ctx, o) },
 		watch: scalers.Watch,
-	}, &autoscalingv2.HorizontalPodAutoscaler{}, trimAutoscaler, cache.Indexers{byTarget: autoscalerTarget})
+	}, &autoscalingv2.HorizontalPodAutoscaler{}, trimAutoscaler, nil)
 	d := c.options.Clients.Dynamic
 	if d == nil {
 		return

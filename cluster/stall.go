@@ -166,23 +166,23 @@ func (c *Cluster) growing(s *snapshot, now time.Time) bool {
 
 // exhausted tells whether no group with accelerators can grow; with none known to have any, whether no group can.
 func exhausted(s *snapshot) bool {
-	any := false
+	found := false
 	for _, onlyAccelerated := range []bool{true, false} {
 		for i := range s.status {
 			g := &s.status[i]
 			if _, ok := s.accelerators[g.Name]; onlyAccelerated && !ok {
 				continue
 			}
-			any = true
+			found = true
 			if g.Backoff == nil && g.Healthy && (g.Max < 0 || g.Target < 0 || g.Target < g.Max) {
 				return false
 			}
 		}
-		if any {
+		if found {
 			break
 		}
 	}
-	return any
+	return found
 }
 
 func phantoms(nodes map[string]int) string {

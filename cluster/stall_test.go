@@ -155,7 +155,7 @@ func TestStallEvents(t *testing.T) {
 		second, err := New(Options{Clients: w.clients, WatchStalls: true})
 		w.must(err)
 		end := w.end
-		w.view, second = second, w.view
+		w.view = second
 		w.start()
 		defer end()
 		w.wait(9 * time.Minute)

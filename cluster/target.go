@@ -139,7 +139,6 @@ func metaOf(u *unstructured.Unstructured) metav1.ObjectMeta {
 type autoscaler struct {
 	metav1.ObjectMeta
 	target           string
-	min, max         int
 	current, desired int
 	// up and down are the tolerances; -1 is that of the whole cluster.
 	up, down float64
@@ -155,12 +154,8 @@ func trimAutoscaler(o any) (any, error) {
 	a := &autoscaler{
 		ObjectMeta: metav1.ObjectMeta{Name: full.Name, Namespace: full.Namespace, UID: full.UID, ResourceVersion: full.ResourceVersion},
 		target:     targetKey(full.Spec.ScaleTargetRef.Kind, full.Namespace, full.Spec.ScaleTargetRef.Name),
-		min:        1, max: int(full.Spec.MaxReplicas),
-		current: int(full.Status.CurrentReplicas), desired: int(full.Status.DesiredReplicas),
+		current:    int(full.Status.CurrentReplicas), desired: int(full.Status.DesiredReplicas),
 		up: -1, down: -1, stabilizeUp: -1, stabilizeDown: -1,
-	}
-	if full.Spec.MinReplicas != nil {
-		a.min = int(*full.Spec.MinReplicas)
 	}
 	if b := full.Spec.Behavior; b != nil {
 		a.up, a.stabilizeUp = ruleOf(b.ScaleUp)
@@ -183,29 +178,52 @@ func ruleOf(r *autoscalingv2.HPAScalingRules) (tolerance float64, window int) {
 	return tolerance, window
 }
 
-func autoscalerTarget(o any) ([]string, error) {
-	a, ok := o.(*autoscaler)
+// Target is what is known of a scale target and of the autoscaler that holds it. Numbers are -1 when unknown, or where
+// the default of KEDA or of the cluster holds.
+type Target struct {
+	// Kind and Name are those of the target, Autoscaler is the name of its HorizontalPodAutoscaler.
+	Kind, Name, Autoscaler string
+	// Min and Max are those of the scaled object.
+	Min, Max int
+	// Paused tells that the scaled object is not followed.
+	Paused bool
+	// Current and Desired are replicas as the autoscaler has them.
+	Current, Desired int
+	// ToleranceUp and ToleranceDown are the autoscaler's own, as shares.
+	ToleranceUp, ToleranceDown float64
+	// StabilizeUp and StabilizeDown are its windows in seconds.
+	StabilizeUp, StabilizeDown int
+}
+
+// Target returns what is known of the target of a scaled object; false if there is no such object.
+func (c *Cluster) Target(namespace, name string) (Target, bool) {
+	s, ok := at[*scaledObject](c.scaledObjects, namespace+"/"+name)
 	if !ok {
-		return nil, nil
+		return Target{}, false
 	}
-	return []string{a.target}, nil
+	parts := strings.SplitN(s.target, "/", 3)
+	t := Target{
+		Kind: parts[0], Name: parts[2], Autoscaler: s.autoscaler, Min: s.min, Max: s.max, Paused: s.paused,
+		Current: -1, Desired: -1, ToleranceUp: -1, ToleranceDown: -1, StabilizeUp: -1, StabilizeDown: -1,
+	}
+	if a, ok := at[*autoscaler](c.autoscalers, namespace+"/"+s.autoscaler); ok && a.target == s.target {
+		t.Current, t.Desired, t.ToleranceUp, t.ToleranceDown = a.current, a.desired, a.up, a.down
+		t.StabilizeUp, t.StabilizeDown = a.stabilizeUp, a.stabilizeDown
+	}
+	return t, true
 }
 
 // Replicas returns the present replicas of the target of a scaled object, and the tolerance of its autoscaler, as the
 // autoscaler has them; negative is unknown. Where the tolerances for up and down differ, it is the larger one.
 func (c *Cluster) Replicas(namespace, name string) (current int, tolerance float64) {
-	s, ok := at[*scaledObject](c.scaledObjects, namespace+"/"+name)
-	if !ok {
-		return -1, -1
-	}
-	a, ok := at[*autoscaler](c.autoscalers, namespace+"/"+s.autoscaler)
-	if !ok || a.target != s.target || !c.autoscalers.lost().IsZero() {
+	t, ok := c.Target(namespace, name)
+	if !ok || t.Current < 0 || !c.autoscalers.lost().IsZero() {
 		return -1, -1
 	}
 	const clusterWide = 0.1 // what an autoscaler without a tolerance of its own uses unless the cluster is set otherwise
-	up, down := a.up, a.down
+	up, down := t.ToleranceUp, t.ToleranceDown
 	if up < 0 && down < 0 {
-		return a.current, -1
+		return t.Current, -1
 	}
 	if up < 0 {
 		up = clusterWide
@@ -213,5 +231,5 @@ func (c *Cluster) Replicas(namespace, name string) (current int, tolerance float
 	if down < 0 {
 		down = clusterWide
 	}
-	return a.current, max(up, down)
+	return t.Current, max(up, down)
 }

@@ -198,6 +198,9 @@ func TestReplicas(t *testing.T) {
 				a.Spec.Behavior = c.behavior
 				return these(scaledObjectOf("ai", "scaler", "", "llm"), a)
 			}, func(w *world) {
+				if target, ok := w.view.Target("ai", "scaler"); !ok || target.Kind != "Deployment" || target.Name != "llm" || target.Min != 1 || target.Max != 9 || target.Current != c.current {
+					t.Errorf("target %+v", target)
+				}
 				if current, got := w.view.Replicas("ai", "scaler"); current != c.current || got != c.want {
 					t.Errorf("current %d tolerance %v, want %d and %v", current, got, c.current, c.want)
 				}
