@@ -152,6 +152,9 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	e.metrics = newMetrics(o.Metrics, e)
+	if o.Metrics != nil {
+		o.Metrics.MustRegister(instancesCollector{e})
+	}
 	e.config.Store(o.Config)
 	e.membership.Lock()
 	defer e.membership.Unlock()

@@ -82,6 +82,7 @@ func (e *Engine) Lead(term uint64) {
 	l.term = max(l.term, term)
 	if l.following.Load() {
 		l.epoch++
+		e.forecasts.refresh(e.clock())
 	}
 	l.leader, l.since = "", e.clock()
 	l.following.Store(false)
@@ -113,9 +114,12 @@ const unreachableFor = 2
 // outOfTouch tells whether there is a leader whose board does not arrive.
 func (e *Engine) outOfTouch(now time.Time) bool {
 	l := &e.lockstep
+	if !l.following.Load() {
+		return false // without the lock, which every call would share
+	}
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if !l.following.Load() || l.leader == "" {
+	if l.leader == "" {
 		return false
 	}
 	last := l.since

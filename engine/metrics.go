@@ -184,7 +184,7 @@ func (c boardCollector) Collect(out chan<- prometheus.Metric) {
 		d := &line.decision
 		labels := []string{namespaceOf(s.id), object, serviceName(s.id), s.id}
 		available := 0.0
-		if d.Unavailable == "" && c.engine.clock().Sub(d.Time) <= line.keep {
+		if d.Unavailable == "" && !line.expired(c.engine.clock()) {
 			available = 1
 			gauge(descTarget, float64(d.Replicas), labels...)
 			gauge(descReady, float64(d.Ready), labels...)

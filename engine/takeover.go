@@ -40,6 +40,11 @@ func (e *Engine) takeOver(s *service, at time.Time) {
 		state = scaler.State{N: r.n, Valid: true, Computed: []scaler.Target{{At: r.at, N: r.n}}, Since: r.at}
 	} else {
 		state = state.Shift(r.skew)
+		if line := s.entry.Load(); line != nil && line.decision.Forecast != nil && line.decision.Forecast.Used {
+			// This instance has to read the history of its forecast first: what the last leader's forecast held up must not
+			// fall meanwhile.
+			state.Computed = []scaler.Target{{At: at, N: state.N}}
+		}
 	}
 	if len(r.state) > 0 && at.Sub(r.at) <= e.exact() {
 		s.state, s.rebuilt = state, true
@@ -68,4 +73,20 @@ func (e *Engine) carry(s *service, rebuilt scaler.State, to time.Time) scaler.St
 	rebuilt.Prewarms, rebuilt.Ordered, rebuilt.Released, rebuilt.Observed = carried.Prewarms, carried.Ordered, carried.Released, carried.Observed
 	rebuilt.Computed, rebuilt.LastStep = []scaler.Target{{At: to, N: rebuilt.N}}, to
 	return rebuilt
+}
+
+// refresh lets the forecasts that have not seen the last slots, because another instance computed, read them.
+func (f *forecasts) refresh(now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range f.bySeries {
+		if one.predictor == nil || now.Sub(one.newest) < 3*slotLength {
+			continue
+		}
+		one.predictor, one.mean, one.waiting, one.nextTryAt = nil, slotMean{}, nil, time.Time{}
+	}
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
 }
