@@ -19,7 +19,7 @@ type Decision struct {
 	Surge   int    `json:"surge,omitempty"`
 	Binding string `json:"binding"`
 	// Limited is min, max, step, window, rate (the up-limit of the utilisation vote), missing, stale, forecast, idle,
-	// starting, freeze or empty: what kept the target from being the need of this tick. The last one that applied counts.
+	// starting, freeze, supply or empty: what kept the target from being the need of this tick. The last one that applied counts.
 	Limited string `json:"limited,omitempty"`
 	Votes   []Vote `json:"votes"`
 	// Reasons are reason codes, in the order they applied.
@@ -35,6 +35,13 @@ type Decision struct {
 	// explanation only.
 	ReadyInTime     float64 `json:"readyInTime,omitempty"`
 	CurrentReplicas int     `json:"currentReplicas"`
+	// Doomed are the replicas whose machine was given notice; they are not in Ready. Replacing is what the target has on
+	// top for them, and for replicas whose node is late.
+	Doomed    int `json:"doomed,omitempty"`
+	Replacing int `json:"replacing,omitempty"`
+	// Supply says what bounds the useful target: pools that cannot deliver, their sizes and quotas. Only where it is the
+	// reason, Limited is supply.
+	Supply string `json:"supply,omitempty"`
 	// HeldByTolerance is set when the autoscaler will not follow because the change is within its tolerance.
 	HeldByTolerance bool      `json:"heldByTolerance,omitempty"`
 	Lead            LeadTime  `json:"lead"`

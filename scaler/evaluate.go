@@ -22,6 +22,8 @@ func Evaluate(policy Policy, state State, inputs Inputs, now time.Time) (Decisio
 	e.queueForm = e.form()
 	e.watchQuiet()
 	e.decide()
+	e.kept = e.d.Replicas
+	e.bridge()
 	e.finish()
 	return e.d, e.next
 }
@@ -52,6 +54,8 @@ type evaluation struct {
 	demandMissing, demandOpen       bool
 	lead, stuckAfter                time.Duration
 	others                          int
+	// kept is the target that later evaluations go on from.
+	kept int
 
 	// last is the last answer, or the present count of a service that was never answered.
 	last             int
@@ -103,7 +107,7 @@ func present(in *Inputs) (n int, known bool) {
 	case in.CurrentReplicas > 0 || (in.CurrentReplicas == 0 && in.Pods.Known):
 		return in.CurrentReplicas, true
 	case in.Pods.Known:
-		return in.Pods.Ready + len(in.Pods.Starting), true
+		return in.Pods.Ready + len(in.Pods.Starting) + in.Pods.Doomed, true
 	}
 	return 0, false
 }
@@ -202,10 +206,10 @@ func (e *evaluation) finish() {
 			e.reason(ReasonTolerance)
 		}
 		e.recordUp(e.others)
-		if e.lastKnown && d.Replicas < e.last {
+		if e.lastKnown && e.kept < e.last {
 			e.next.LastStep = e.now
 		}
-		e.next.N, e.next.Valid = d.Replicas, true
+		e.next.N, e.next.Valid = e.kept, true
 	}
 	e.next.Observed = Learn(e.policy, e.prev.Observed, e.observation())
 	e.explain()

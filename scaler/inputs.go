@@ -16,6 +16,8 @@ type Inputs struct {
 	// CurrentReplicas is the scale target's present count; negative is unknown, and 0 is believed only with known Pods.
 	// It is for the record, except that a service that was never answered starts from it.
 	CurrentReplicas int
+	// Link is what the nodes under the service say; nil without the rules of package link, or without a view of them.
+	Link *Link
 	// HPATolerance is what the autoscaler would tolerate without following, 0.1 by default; negative is unknown.
 	HPATolerance float64
 }
@@ -38,6 +40,24 @@ type Pods struct {
 	StartTimes []time.Duration
 	// BecameReady is when a unit last became ready; zero if unknown.
 	BecameReady time.Time
+	// Doomed are the units whose machine was given notice of its end, DoomedServing those of them that are still ready:
+	// they serve, and count in neither Ready nor Starting.
+	Doomed, DoomedServing int
+}
+
+// Serving is how many units the metrics speak of: the ready ones and those that still serve.
+func (p *Pods) Serving() int { return p.Ready + p.DoomedServing }
+
+// Link is what the nodes under the replicas add to a decision. It changes the answer and nothing that is remembered:
+// when its cause is gone the answer is that of the demand again, without any hold.
+type Link struct {
+	// Replace is how many doomed units are replaced while their pods still count as replicas, Missing how many units
+	// count as missing because their node is late.
+	Replace, Missing int
+	// Ceiling is the largest useful target while no pool can deliver; 0 is none.
+	Ceiling int
+	// Text says what bounds the target; empty when nothing does.
+	Text string
 }
 
 // Forecast is the predictor's order.

@@ -217,7 +217,7 @@ func capacityOf(p *Policy, o *Observed) Capacity {
 func (e *evaluation) observation() Observation {
 	obs := Observation{At: e.now, Ready: -1, Waiting: -1, Running: -1, Rate: -1, Latency: -1}
 	if e.in.Pods.Known {
-		obs.Ready = e.in.Pods.Ready
+		obs.Ready = e.in.Pods.Serving()
 	}
 	for i, v := range [...]*float64{waiting: &obs.Waiting, running: &obs.Running, rate: &obs.Rate, latency: &obs.Latency} {
 		if r := &e.readings[i]; r.fresh {

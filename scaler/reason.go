@@ -50,6 +50,12 @@ const (
 	ReasonStarting = "hold-starting"
 	// ReasonFreeze: an operator froze the target.
 	ReasonFreeze = "freeze"
+	// ReasonDoomed: replicas whose machine was given notice are replaced before they are lost.
+	ReasonDoomed = "replacing-doomed"
+	// ReasonLate: replicas whose node takes longer than usual count as missing.
+	ReasonLate = "replacing-late"
+	// ReasonSupply: no pool can deliver; the target goes no higher than one surge above what is there.
+	ReasonSupply = "no-supply"
 	// ReasonTolerance: the autoscaler will not follow, the change is within its tolerance.
 	ReasonTolerance = "held-by-tolerance"
 )

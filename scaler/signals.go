@@ -145,7 +145,7 @@ func (e *evaluation) sort(r *reading, read, onlyWhenReady bool) {
 		r.usable = r.age <= e.staleAfter
 	}
 	r.fresh = r.usable && read
-	r.excused = !r.fresh && onlyWhenReady && e.in.Pods.Known && e.in.Pods.Ready == 0
+	r.excused = !r.fresh && onlyWhenReady && e.in.Pods.Known && e.in.Pods.Serving() == 0
 	r.stale = r.usable && !r.fresh && !r.excused
 	r.missing = !r.usable && !r.excused
 }

@@ -111,7 +111,7 @@ func (e *evaluation) startup() {
 	if !pods.Known {
 		return
 	}
-	e.d.Ready, e.d.Starting = pods.Ready, len(pods.Starting)
+	e.d.Ready, e.d.Starting, e.d.Doomed = pods.Ready, len(pods.Starting), pods.Doomed
 	var oldest time.Duration
 	for _, age := range pods.Starting {
 		if age > e.stuckAfter {

@@ -127,7 +127,7 @@ func (e *evaluation) explainLimits(t text) text {
 		t = t.str("; +").count(d.Surge).str(" for ").count(d.Stuck).str(" stuck")
 	}
 	switch {
-	case d.Limited == "":
+	case d.Limited == "", d.Limited == limitedSupply:
 	case d.Limited == "min":
 		t = t.str("; raised to the minimum ").count(d.Min)
 	case d.Limited == "max":
@@ -139,6 +139,15 @@ func (e *evaluation) explainLimits(t text) text {
 		if d.Limited == "window" {
 			t = t.dur(e.window).str(" window")
 		}
+	}
+	if d.Replacing > 0 {
+		t = t.str("; +").count(d.Replacing).str(" for replicas that were given notice or whose node is late")
+	}
+	if d.Limited == limitedSupply {
+		t = t.str("; no more than ").count(d.Replicas)
+	}
+	if d.Supply != "" {
+		t = t.str("; ").str(d.Supply)
 	}
 	if o := d.Override; o != nil {
 		t = t.str("; override ").count(d.Min).str(" to ").count(d.Max)

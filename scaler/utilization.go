@@ -48,7 +48,7 @@ func (e *evaluation) voteUtilization() {
 		return
 	}
 	rule := e.utilRule
-	if len(u.samples) < rule.Samples || e.in.Pods.Ready == 0 {
+	if len(u.samples) < rule.Samples || e.in.Pods.Serving() == 0 {
 		return
 	}
 	for _, s := range u.samples {
@@ -69,7 +69,7 @@ func (e *evaluation) voteUtilization() {
 // corroborate tells whether anything else says that the replicas are full, and what.
 func (e *evaluation) corroborate(t text) (text, bool) {
 	q, busy, cache := &e.readings[waiting], &e.readings[running], &e.readings[kvCache]
-	slots := e.d.Capacity.Concurrency * float64(e.in.Pods.Ready)
+	slots := e.d.Capacity.Concurrency * float64(e.in.Pods.Serving())
 	switch {
 	case q.usable && q.value > 0:
 		return t.str(", with ").num(q.value).str(" waiting"), true
@@ -107,7 +107,7 @@ func (e *evaluation) limitUtilization(vote, others int) int {
 
 // recordUp remembers the target that the utilisation vote alone has lifted.
 func (e *evaluation) recordUp(others int) {
-	if e.lastKnown && e.d.Binding == "utilisation" && e.d.Replicas > max(e.last, others) {
+	if e.lastKnown && e.d.Binding == "utilisation" && e.kept > max(e.last, others) {
 		e.next.UtilizationUps = append(slices.Clip(e.next.UtilizationUps), Target{At: e.now, N: e.last})
 	}
 }
@@ -143,7 +143,7 @@ func (e *evaluation) recordBusy(added []Sample) {
 	e.next.LastBusy = e.prev.LastBusy
 	if e.in.Pods.Known {
 		for _, s := range added {
-			e.next.LastBusy = s.Value * float64(e.in.Pods.Ready)
+			e.next.LastBusy = s.Value * float64(e.in.Pods.Serving())
 			busy = pushSample(busy, Sample{At: s.At, Value: e.next.LastBusy})
 		}
 	}
