@@ -17,7 +17,7 @@ var (
 	unlimited = Rate{Burst: 1 << 20}
 )
 
-func ptr(v int32) *int32 { return &v }
+
 
 func replica(id string, c Capacity) Replica {
 	return Replica{ID: id, Name: id, Node: "n-" + id, Pool: string(c), Capacity: c, Ready: true, Created: noon.Add(-time.Hour)}
@@ -49,7 +49,7 @@ func deleted(replicas []Replica) []string {
 func apply(replicas []Replica, changes []CostChange) []Replica {
 	out := slices.Clone(replicas)
 	for _, c := range changes {
-		out[slices.IndexFunc(out, func(r Replica) bool { return r.ID == c.ID })].Cost = ptr(c.Cost)
+		out[slices.IndexFunc(out, func(r Replica) bool { return r.ID == c.ID })].Cost = new(c.Cost)
 	}
 	return out
 }
@@ -103,7 +103,7 @@ func TestNothingIsWrittenWithoutEffect(t *testing.T) {
 
 func TestForeignCostStays(t *testing.T) {
 	own := replica("own", OnDemand)
-	own.Cost = ptr(7)
+	own.Cost = new(int32(7))
 	plan, _ := PlanCosts(Target{Owner: "ReplicaSet", Replicas: []Replica{own, replica("spot", Spot)}}, 0, unlimited, Bucket{}, noon)
 	if plan.Foreign != 1 || len(plan.Changes) != 0 {
 		t.Errorf("%+v, want the operator's cost counted and left alone", plan)
@@ -144,7 +144,7 @@ func anyReplica(t *rapid.T, i int) Replica {
 	if rapid.IntRange(0, 5).Draw(t, "doomed") == 0 {
 		r.Doomed = noon
 	}
-	r.Cost = rapid.SampledFrom([]*int32{nil, nil, ptr(CostSpot), ptr(CostFallBack), ptr(CostPaid), ptr(CostDoomed), ptr(7)}).Draw(t, "cost")
+	r.Cost = rapid.SampledFrom([]*int32{nil, nil, new(CostSpot), new(CostFallBack), new(CostPaid), new(CostDoomed), new(int32(7))}).Draw(t, "cost")
 	return r
 }
 
