@@ -114,8 +114,10 @@ func (s *service) changed() <-chan struct{} {
 
 // services holds all of them. Reading is free of locks; writing is guarded by Engine.membership.
 type services struct {
-	byID  sync.Map // id → *service
-	byKey sync.Map // key → *service
+	byID  index[string]
+	byKey index[string]
+	// quick finds what byKey finds, without making the key.
+	quick triggerIndex
 	// triggers counts those by namespace.
 	triggers map[string]int
 	total    int
@@ -129,22 +131,21 @@ type services struct {
 	listed  []*service
 }
 
-func (s *services) init() { s.triggers, s.adopted = map[string]int{}, map[string]int{} }
+func (s *services) init() {
+	s.triggers, s.adopted = map[string]int{}, map[string]int{}
+	s.byID.init()
+	s.byKey.init()
+	s.quick.init()
+}
 
 func (s *services) trigger(key string) (*service, bool) {
-	found, ok := s.byKey.Load(key)
-	if !ok {
-		return nil, false
-	}
-	return found.(*service), true
+	found := s.byKey.get(key)
+	return found, found != nil
 }
 
 func (s *services) get(id string) (*service, bool) {
-	found, ok := s.byID.Load(id)
-	if !ok {
-		return nil, false
-	}
-	return found.(*service), true
+	found := s.byID.get(id)
+	return found, found != nil
 }
 
 func (s *services) room(namespace string, l Limits) error {
@@ -159,26 +160,28 @@ func (s *services) room(namespace string, l Limits) error {
 }
 
 func (s *services) add(one *service) {
-	s.byID.Store(one.id, one)
+	s.byID.put(one.id, one)
 	s.count.Add(1)
 	s.unlist()
 	if one.trigger == nil {
 		return
 	}
-	s.byKey.Store(one.key, one)
+	s.byKey.put(one.key, one)
+	s.quick.put(one)
 	s.total++
 	s.triggers[one.trigger.Namespace]++
 	s.adopted[one.configured()]++
 }
 
 func (s *services) remove(one *service) {
-	s.byID.Delete(one.id)
+	s.byID.drop(one.id, one)
 	s.count.Add(-1)
 	s.unlist()
 	if one.trigger == nil {
 		return
 	}
-	s.byKey.Delete(one.key)
+	s.byKey.drop(one.key, one)
+	s.quick.drop(one)
 	s.total--
 	decrement(s.triggers, one.trigger.Namespace)
 	decrement(s.adopted, one.configured())
@@ -209,10 +212,7 @@ func (s *services) list() []*service {
 		return s.listed
 	}
 	s.listed = []*service{}
-	s.byID.Range(func(_, value any) bool {
-		s.listed = append(s.listed, value.(*service))
-		return true
-	})
+	s.byID.all(func(one *service) { s.listed = append(s.listed, one) })
 	slices.SortFunc(s.listed, func(a, b *service) int { return strings.Compare(a.id, b.id) })
 	return s.listed
 }

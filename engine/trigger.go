@@ -49,13 +49,12 @@ func appendSized(to []byte, text string) []byte {
 // last slash, is the service's name. A trigger that was not known is remembered and evaluated within the activation
 // interval.
 func (e *Engine) Resolve(t Trigger) (string, error) {
+	if s, ok := e.services.quick.get(&t); ok {
+		return e.resolved(s)
+	}
 	key := t.key()
 	if s, ok := e.services.trigger(key); ok {
-		s.touch(e.clock())
-		if broken := s.broken.Load(); broken != nil && !e.served(s) {
-			return "", *broken
-		}
-		return s.id, nil
+		return e.resolved(s)
 	}
 	// Compiled outside the lock: metadata of strangers must not hold up the others.
 	if _, err := compile(e.config.Load(), t); err != nil {
@@ -73,14 +72,22 @@ func (e *Engine) Resolve(t Trigger) (string, error) {
 	if err := e.services.room(t.Namespace, e.limits); err != nil {
 		return "", err
 	}
-	t.Metadata = maps.Clone(t.Metadata)
 	s := newService(key+"/"+compiled.Policy.Name, compiled)
-	s.trigger, s.key = &t, key
+	s.trigger, s.key = &Trigger{t.Namespace, t.ScaledObject, maps.Clone(t.Metadata)}, key
 	s.touch(e.clock())
 	e.inherit(s)
 	e.services.add(s)
 	e.log.Info("new trigger", "service", s.id)
 	e.lockstep.asked()
+	return s.id, nil
+}
+
+// resolved answers for a trigger that is known.
+func (e *Engine) resolved(s *service) (string, error) {
+	s.touch(e.clock())
+	if broken := s.broken.Load(); broken != nil && !e.served(s) {
+		return "", *broken
+	}
 	return s.id, nil
 }
 

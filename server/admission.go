@@ -42,8 +42,9 @@ func (a admission) tap(ctx context.Context, info *tap.Info) (context.Context, er
 	return bounded, nil
 }
 
+// boundUnary bounds the calls that could wait. Those of KEDA cannot: they look at the board and at nothing else.
 func boundUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	if info.FullMethod != pb.Expander_BestOptions_FullMethodName {
+	if info.FullMethod != pb.Expander_BestOptions_FullMethodName && !ofScaler(info.FullMethod) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, answerWithin)
 		defer cancel()

@@ -13,8 +13,6 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
-
-	"github.com/warmpool/warmpool/proto/externalscaler"
 )
 
 // interceptors are what every call goes through: counted and logged outermost, so that a panic is seen as the error
@@ -70,10 +68,15 @@ func (s *Server) logCall(ctx context.Context, method string, start time.Time, er
 	s.options.Logger.LogAttrs(ctx, level, "call", attrs...)
 }
 
+func ofScaler(method string) bool {
+	const prefix = "/externalscaler.ExternalScaler/"
+	return strings.HasPrefix(method, prefix)
+}
+
 // clientCertificate refuses scaler calls without a verified client certificate. On a shared listener the handshake
 // cannot ask for one, because the Cluster Autoscaler has none to give.
 func clientCertificate(ctx context.Context, method string) error {
-	if !strings.HasPrefix(method, "/"+externalscaler.ExternalScaler_ServiceDesc.ServiceName+"/") {
+	if !ofScaler(method) {
 		return nil
 	}
 	if p, ok := peer.FromContext(ctx); ok {

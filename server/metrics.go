@@ -74,7 +74,7 @@ func (m *metrics) chose(d expander.Decision) {
 	}
 }
 
-func (m *metrics) answered(d scaler.Decision) {
+func (m *metrics) answered(d *scaler.Decision) {
 	if d.Unavailable != "" {
 		m.noAnswer.Inc()
 		return

@@ -115,7 +115,7 @@ func (s *scalerService) target(ref *pb.ScaledObjectRef) (service string, d scale
 	if d, err = s.scaler.Target(service); err != nil {
 		return service, d, err
 	}
-	s.metrics.answered(d)
+	s.metrics.answered(&d)
 	if d.Unavailable != "" {
 		return service, d, fmt.Errorf("%w: %s: %s", engine.ErrNoData, d.Service, d.Unavailable)
 	}
