@@ -25,8 +25,8 @@ func newExplainCommand() *cobra.Command {
 	var f explainFlags
 	c := &cobra.Command{
 		Use:   "explain --config F --request R.binpb",
-		Short: "Replay one captured BestOptions request offline and say why",
-		Long: `explain reads a captured BestOptionsRequest (the bare protobuf message, as grpcurl or a proxy records it) and
+		Short: "Say why: a service, a node group or a decision of a running server, or one captured request offline",
+		Long: `explain service, group and decision ask a running server. Without one of them explain reads a captured BestOptionsRequest (the bare protobuf message, as grpcurl or a proxy records it) and
 shows what this configuration chooses for it and why. It needs no cluster and no network, and shows the choice in
 observe mode too.
 
@@ -44,9 +44,11 @@ The state file, in YAML, adds what the request does not say. Both parts are opti
     capacityReplicas: {inference: {spot: 3, on-demand: 1}}
   history: {}                  # what was learnt, as JSON or YAML, in the form of the data directory`,
 		Example: `  warmpool explain --config warmpool.yaml --request request.binpb
-  warmpool explain --config warmpool.yaml --request request.binpb --state state.yaml -o json --at 2026-08-03T12:00:00Z`,
+  warmpool explain --config warmpool.yaml --request request.binpb --state state.yaml -o json --at 2026-08-03T12:00:00Z
+  warmpool explain service llm-7b --server http://127.0.0.1:8080`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
+	c.AddCommand(newExplainServiceCommand(), newExplainGroupCommand(), newExplainDecisionCommand())
 	flags := c.Flags()
 	flags.StringVar(&f.config, "config", "", "configuration `file` (required)")
 	flags.StringVar(&f.request, "request", "", "captured request `file` (required)")

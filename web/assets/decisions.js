@@ -3,6 +3,7 @@
 import { h, facts, table, section, command } from './dom.js';
 import { get } from './api.js';
 import { moment, num, plural } from './format.js';
+import { choiceMeaning } from './reasons.js';
 import { candidateTable, workloadTable, voteTable, signalTable, targetFacts, reasonList, recordTable, chosenText, baselineText, jsonBlock, limitText } from './parts.js';
 
 export const title = 'Decisions';
@@ -66,7 +67,7 @@ function choice(d) {
           const x = c.criteria.find((y) => y.name === name);
           return x ? (x.kept ? num(x.value) : h('s', null, num(x.value))) : '–';
         })])), workloadTable(d)),
-    section('Rules that applied', reasonList([...(d.reasons ?? []), ...(d.warnings ?? [])])),
+    section('Rules that applied', reasonList([...(d.reasons ?? []), ...(d.warnings ?? [])], choiceMeaning)),
     d.failures?.length > 0 && section('Held back', table('Groups that the failure memory held back', ['Group', 'Class', { name: 'Failures', kind: 'num' }, 'Until'],
       d.failures.map((f) => [f.groupId, `${f.class}, ${f.proven ? 'proven' : 'suspected'}`, f.failures, moment(f.until)]))),
     section('Answer', h('p', null, d.answer?.length ? `${d.mode === 'observe' ? 'Observe mode: every option was answered: ' : 'Answered: '}${d.answer.join(', ')}` : 'Nothing: no group is grown.')),

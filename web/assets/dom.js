@@ -74,7 +74,7 @@ export function facts(pairs) {
 
 /** badge is a short state in words, with a colour that only repeats it. */
 export function badge(kind, ...text) {
-  return h('span', { class: 'badge', 'data-kind': kind }, ...text);
+  return [' ', h('span', { class: 'badge', 'data-kind': kind }, ...text), ' '];
 }
 
 /** command is a line for the terminal with a button that copies it. */

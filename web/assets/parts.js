@@ -9,9 +9,9 @@ export const serviceLink = (id, text) => h('a', { href: `#/services/${path(id)}`
 export const groupLink = (id) => h('a', { href: `#/pools/${path(id)}` }, id);
 
 /** reasonList explains codes. */
-export function reasonList(codes) {
+export function reasonList(codes, meaningOf = meaning) {
   if (!codes?.length) return h('p', { class: 'empty' }, 'No rule but the votes applied.');
-  return h('dl', { class: 'codes' }, codes.map((code) => h('div', null, h('dt', null, h('code', null, code)), h('dd', null, meaning(code) || '–'))));
+  return h('dl', { class: 'codes' }, codes.map((code) => h('div', null, h('dt', null, h('code', null, code)), h('dd', null, meaningOf(code) || '–'))));
 }
 
 export function warningList(warnings, empty) {
@@ -84,7 +84,8 @@ export function baselineText(d) {
 }
 
 export function candidateTable(d) {
-  const cols = ['Group', 'Pool', 'Capacity', { name: 'Nodes', kind: 'num' }, { name: 'Pods', kind: 'num' }, { name: '$ an hour', kind: 'num' },
+  const word = (name) => ({ name, kind: 'word' });
+  const cols = ['Group', word('Pool'), word('Capacity'), { name: 'Nodes', kind: 'num' }, { name: 'Pods', kind: 'num' }, { name: '$ an hour', kind: 'num' },
     { name: 'GPU unused', kind: 'num' }, { name: 'CPU unused', kind: 'num' }, { name: 'Memory unused', kind: 'num' }, { name: 'Score', kind: 'num' }, 'Result'];
   return table('Candidates: every option with its numbers', cols, d.candidates.map((c) => [
     groupLink(c.id), c.pool || '–', c.capacityType || '–', c.nodeCount, c.pods, dollars(c.cost), percent(c.waste.gpu), percent(c.waste.cpu),

@@ -32,11 +32,12 @@ function nodesOf(p, pool) {
   return counts.length ? counts.reduce((a, b) => a + b, 0) : '–';
 }
 
+const word = (name) => ({ name, kind: 'word' });
 const count = (v) => (v === null || v === undefined ? '–' : v);
 
 function groupTable(p) {
   return table(`Node groups${p.viewKnown ? '' : ': without a view of the cluster nodes cannot be counted'}`,
-    ['Group', 'Pool', 'Capacity', 'GPUs a node', { name: 'Nodes', kind: 'num' }, { name: 'Ordered', kind: 'num' }, { name: 'Limits', kind: 'num' }, { name: '$ an hour', kind: 'num' }, 'State'],
+    ['Group', word('Pool'), word('Capacity'), word('GPUs a node'), { name: 'Nodes', kind: 'num' }, { name: 'Ordered', kind: 'num' }, { name: 'Limits', kind: 'num' }, { name: '$ an hour', kind: 'num' }, 'State'],
     p.groups.map((g) => [groupLink(g.id), g.pool || badge('warning', 'none'), g.capacityType || '–', g.gpus ? `${g.gpus} × ${g.gpuModel || 'GPU'}` : 'none',
       g.nodes === null ? '–' : `${count(g.ready)} ready of ${g.nodes}`, count(g.target), g.max === null ? '–' : `${count(g.min)} to ${g.max}`, dollars(g.hourlyCost), stateOf(g)]),
     { empty: 'None is known: the Cluster Autoscaler has not asked yet.', rowClass: (i) => (p.groups[i].held || p.groups[i].backoff ? 'held' : null) });

@@ -86,5 +86,8 @@ const meanings = {
   ok: 'In order.',
 };
 
+/** choiceMeaning explains a reason of a choice, where a stage is the one in use. */
+export const choiceMeaning = (code) => (code.startsWith('stage:') ? 'The stage in use; the table of workloads says why.' : meaning(code));
+
 /** meaning explains a code; what follows a colon names a part. */
 export const meaning = (code) => meanings[code] ?? meanings[code.split(':')[0]] ?? '';

@@ -2,7 +2,7 @@
 
 import { h, table, facts, badge, section, command } from './dom.js';
 import { get, path } from './api.js';
-import { moment, minute, num, percent, span, plural } from './format.js';
+import { minute, num, percent, span, plural } from './format.js';
 import { chart } from './chart.js';
 import { meaning } from './reasons.js';
 import { voteTable, signalTable, targetFacts, warningList, reasonList, recordTable, limitText, jsonBlock, prewarmText } from './parts.js';
@@ -119,7 +119,7 @@ function outlook(s) {
         ['Within the 0.9 bound', o.compared ? `${o.within} of ${plural(o.compared, 'slot')} (${percent(o.within / o.compared)}; about 90 % is right)` : 'no slot is over yet'],
         ['Error of the last days', k?.wape !== null && k ? `${percent(k.wape)} of the traffic; with the last value ${percent(k.lastValue)}, yesterday's ${percent(k.yesterday)}, last week's ${percent(k.lastWeek)}` : 'not known yet'],
         ['Replica-hours', k?.days ? `${num(k.predictiveHours)} with the forecast, ${num(k.reactiveHours)} by load alone at the same shortage, in ${num(k.days)} days` : null],
-        ['Prewarmed replicas', `${o.hits} were needed, ${o.missed} were not`], ['Prewarms in 24 h', prewarmText(s.decision.prewarm)],
+        ['Prewarmed replicas', `${o.hits} needed, ${o.missed} not`], ['Prewarms in 24 h', prewarmText(s.decision.prewarm)],
         ['Price of a short step', `${num(o.price)} replica-steps, ${o.stated ? 'as stated' : `steered to ${percent(o.maxShort)} short`}`],
         ['One replica carries', `${num(o.perReplica)} req/s as planned`],
       ])),
