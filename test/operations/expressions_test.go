@@ -24,6 +24,7 @@ var foreign = map[string][]string{
 	"kube_pod_status_phase":                {"namespace", "pod", "phase"},
 	"kube_pod_container_resource_requests": {"namespace", "pod", "container", "resource"},
 	"kube_pod_owner":                       {"namespace", "pod", "owner_kind"},
+	"vllm:num_requests_waiting":            {"namespace", "pod", "model_name"},
 	"vllm:num_requests_running":            {"namespace", "pod"},
 	"sglang:num_running_reqs":              {"namespace", "pod"},
 	"process_resident_memory_bytes":        {},
