@@ -22,6 +22,16 @@ import (
 // The tokens of the test's own administrator; the API server listens on the loopback interface only.
 const adminToken = "test-administrator"
 
+// auditPolicy records what warmpool asks the API server for, and the answers' codes.
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - {level: Metadata, users: ["system:serviceaccount:warmpool:warmpool"]}
+  - {level: None}
+`
+
 // A plane is a running control plane.
 type plane struct {
 	dir, binaries string
@@ -46,7 +56,8 @@ func startPlane(ctx context.Context, dir, binaries, schedulerConfig string) (p *
 		return p, err
 	}
 	err = errors.Join(p.ca.issue("apiserver", "kubernetes.default.svc"), p.ca.issue("front-proxy"), p.ca.issue("service-accounts"),
-		os.WriteFile(p.path("tokens.csv"), []byte(adminToken+",administrator,administrator,\"system:masters\"\n"), 0o600))
+		os.WriteFile(p.path("tokens.csv"), []byte(adminToken+",administrator,administrator,\"system:masters\"\n"), 0o600),
+		os.WriteFile(p.path("audit.yaml"), []byte(auditPolicy), 0o600))
 	if err != nil {
 		return p, err
 	}
@@ -111,6 +122,7 @@ func (p *plane) startAPIServer(ctx context.Context, etcd string) error {
 		"--service-account-key-file="+ca("service-accounts.key"), "--service-account-signing-key-file="+ca("service-accounts.key"),
 		"--requestheader-client-ca-file="+ca("ca.crt"), "--requestheader-allowed-names=front-proxy",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--audit-policy-file="+p.path("audit.yaml"), "--audit-log-path="+p.path("audit.log"),
 		"--proxy-client-cert-file="+ca("front-proxy.crt"), "--proxy-client-key-file="+ca("front-proxy.key"))
 	if err != nil {
 		return err

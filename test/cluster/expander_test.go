@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -53,11 +54,36 @@ func TestStages(t *testing.T) {
 					t.Errorf("call %d: options %v, answer %+v, want one group", i, c.options, c.answer)
 				}
 			}
+			p.remembers(t, spot.id)
 			if !calls[len(calls)-2].stockOut && !calls[len(calls)-1].stockOut {
 				t.Errorf("nothing was out of stock%s", p.history())
 			}
 		})
 	}
+}
+
+// remembers checks that the failure of a group can be read off the API, with its proof.
+func (p *provisioner) remembers(t *testing.T, id string) {
+	t.Helper()
+	var record struct {
+		Expander struct {
+			Failures []struct {
+				GroupID string    `json:"groupId"`
+				Proven  bool      `json:"proven"`
+				Until   time.Time `json:"until"`
+			} `json:"failures"`
+		} `json:"expander"`
+	}
+	text := p.warmpool.lastDecision("expander", "json")
+	if err := json.Unmarshal([]byte(text), &record); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for _, f := range record.Expander.Failures {
+		if f.GroupID == id && f.Proven && time.Until(f.Until) > time.Minute {
+			return
+		}
+	}
+	t.Errorf("the failure of %s is not in the decision: %s", id, text)
 }
 
 // online makes the Deployment of the examples without replicas.

@@ -96,7 +96,7 @@ func (e *environment) start(ctx context.Context, dir string) (err error) {
 	if !ok {
 		binary = filepath.Join(root, "bin", "warmpool")
 	}
-	if e.warmpool, err = newServer(ctx, e.plane, binary, config); err != nil {
+	if e.warmpool, err = newServer(ctx, e.plane, "warmpool-0", binary, config); err != nil {
 		return err
 	}
 	return errors.Join(e.warmpool.start(ctx), e.tenant(ctx))
@@ -161,5 +161,5 @@ kind: TriggerAuthentication
 metadata: {name: warmpool, namespace: e2e}
 spec:
   secretTargetRef: [{parameter: caCert, name: warmpool-ca, key: ca.crt}]
-`, indented)+plainNode)
+`, indented)+plainNode+forgotten)
 }

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	schedule "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
@@ -34,8 +35,8 @@ type nodeGroup struct {
 	gpus    int64
 	// stock is how many more machines the cloud has; below zero: any number.
 	stock int
-	// backoff is until when the group is left alone after a failure.
-	backoff time.Time
+	// backoff is until when the group is left alone after the failure.
+	failed, backoff time.Time
 }
 
 // template is what a new node of the group looks like.
@@ -142,6 +143,9 @@ func (p *provisioner) removeNodes(t *testing.T) {
 
 // loop is one round of the autoscaler: what is pending, which groups could help, ask, grow.
 func (p *provisioner) loop(ctx context.Context, namespace string) error {
+	if err := p.publish(ctx); err != nil {
+		return err
+	}
 	pods, err := p.pending(ctx, namespace)
 	if err != nil || len(pods) == 0 {
 		return err
@@ -176,6 +180,30 @@ func (p *provisioner) loop(ctx context.Context, namespace string) error {
 	defer p.mu.Unlock()
 	p.calls = append(p.calls, c)
 	return err
+}
+
+// publish writes the status as the Cluster Autoscaler does from 1.30 on.
+func (p *provisioner) publish(ctx context.Context) error {
+	now := time.Now().UTC()
+	var b strings.Builder
+	fmt.Fprintf(&b, "time: %s\nautoscalerStatus: Running\nclusterWide: {health: {status: Healthy}}\nnodeGroups:\n", now.Format("2006-01-02 15:04:05.999999999 -0700 MST"))
+	for _, g := range p.groups {
+		n, err := p.nodes(ctx, g.id)
+		if err != nil {
+			return err
+		}
+		scaleUp := "{status: NoActivity}"
+		if now.Before(g.backoff) {
+			scaleUp = fmt.Sprintf("{status: Backoff, backoffInfo: {errorCode: placeholder-cannot-be-fulfilled, errorMessage: no capacity}, lastTransitionTime: %q}", g.failed.UTC().Format(time.RFC3339Nano))
+		}
+		fmt.Fprintf(&b, "- name: %s\n  health: {status: Healthy, cloudProviderTarget: %d, minSize: 0, maxSize: %d, nodeCounts: {registered: {total: %d, ready: %d}}}\n  scaleUp: %s\n",
+			g.id, n, g.largest, n, n, scaleUp)
+	}
+	status := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "cluster-autoscaler-status", "namespace": "kube-system"},
+		"data": map[string]any{"status": b.String()},
+	}}
+	return p.apply(ctx, false, status)
 }
 
 // pending are the pods that the scheduler has given up on.
@@ -232,7 +260,8 @@ func (p *provisioner) grow(ctx context.Context, o caclient.Option) (stockOut boo
 	g := p.groups[slices.IndexFunc(p.groups, func(g *nodeGroup) bool { return g.id == o.GroupID })]
 	for range o.NodeCount {
 		if g.stock == 0 {
-			g.backoff = time.Now().Add(5 * time.Minute)
+			g.failed = time.Now()
+			g.backoff = g.failed.Add(5 * time.Minute)
 			return true, nil
 		}
 		g.stock--
@@ -263,7 +292,7 @@ func (p *provisioner) history() string {
 		fmt.Fprintf(&b, "\n  %s options %v kept %v error %v grown %q stock-out %v", c.at.Format("15:04:05"), c.options, c.answer.Kept, c.answer.Err, c.grown, c.stockOut)
 	}
 	if len(p.asked()) > 0 {
-		b.WriteString("\n" + p.warmpool.lastDecision("expander"))
+		b.WriteString("\n" + p.warmpool.lastDecision("expander", "text"))
 	}
 	return b.String()
 }

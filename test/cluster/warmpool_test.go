@@ -27,30 +27,33 @@ func (p *plane) installChart(ctx context.Context, helm, chart, values string) er
 	return nil
 }
 
-// A server is `warmpool serve` as the chart runs it: with the chart's certificate and the identity of its service account.
+// A server is one instance of `warmpool serve` as the chart runs it: with the chart's certificate and the identity of its
+// service account.
 type server struct {
-	binary, dir                string
+	name, binary, dir          string
 	config, kubeconfig, caFile string
 	expander, scaler, admin    string
 	process                    *process
 }
 
-// newServer takes certificate and identity from what the chart has installed.
-func newServer(ctx context.Context, p *plane, binary, config string) (*server, error) {
+// newServer prepares an instance with certificate and identity from what the chart has installed.
+func newServer(ctx context.Context, p *plane, name, binary, config string) (*server, error) {
 	s := &server{
-		binary: binary, dir: p.path("warmpool"), config: config, caFile: p.path("warmpool/ca.crt"),
+		name: name, binary: binary, dir: p.path(name), config: config, caFile: p.path(name + "/ca.crt"),
 		expander: "127.0.0.1:" + freePort(), scaler: "127.0.0.1:" + freePort(), admin: "127.0.0.1:" + freePort(),
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
-	secret, err := p.clients.CoreV1().Secrets("warmpool").Get(ctx, "warmpool-tls", metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range []string{"ca.crt", "tls.crt", "tls.key"} {
-		if err := os.WriteFile(filepath.Join(s.dir, name), secret.Data[name], 0o600); err != nil {
+	for secret, keys := range map[string][]string{"warmpool-tls": {"ca.crt", "tls.crt", "tls.key"}, "warmpool-peer": {"token"}} {
+		got, err := p.clients.CoreV1().Secrets("warmpool").Get(ctx, secret, metav1.GetOptions{})
+		if err != nil {
 			return nil, err
+		}
+		for _, key := range keys {
+			if err := os.WriteFile(filepath.Join(s.dir, key), got.Data[key], 0o600); err != nil {
+				return nil, err
+			}
 		}
 	}
 	lifetime := int64(24 * 3600)
@@ -59,7 +62,7 @@ func newServer(ctx context.Context, p *plane, binary, config string) (*server, e
 	if err != nil {
 		return nil, err
 	}
-	s.kubeconfig, err = p.writeKubeconfig("warmpool", token.Status.Token)
+	s.kubeconfig, err = p.writeKubeconfig(name, token.Status.Token)
 	return s, err
 }
 
@@ -68,17 +71,15 @@ func (s *server) start(ctx context.Context) error {
 	args := []string{
 		"serve", "--config=" + s.config, "--expander-listen=" + s.expander, "--scaler-listen=" + s.scaler, "--admin-listen=" + s.admin,
 		"--tls-cert=" + filepath.Join(s.dir, "tls.crt"), "--tls-key=" + filepath.Join(s.dir, "tls.key"), "--data-dir=" + filepath.Join(s.dir, "data"),
-	}
-	if os.Getenv("WARMPOOL_E2E_KUBECONFIG") != "" {
-		args = append(args, "--kubeconfig="+s.kubeconfig)
+		"--kubeconfig=" + s.kubeconfig, "--lease-namespace=warmpool", "--advertise=" + s.scaler, "--peer-token-file=" + filepath.Join(s.dir, "token"),
 	}
 	var err error
-	if s.process, err = launch(filepath.Dir(s.dir), "warmpool", s.binary, []string{"POD_NAMESPACE=warmpool", "POD_NAME=warmpool-0"}, args); err != nil {
+	if s.process, err = launch(filepath.Dir(s.dir), s.name, s.binary, []string{"POD_NAMESPACE=warmpool", "POD_NAME=" + s.name}, args); err != nil {
 		return err
 	}
 	return poll(30*time.Second, func() error {
 		if s.process.ended() {
-			return fmt.Errorf("warmpool ended: %s", s.process.tail())
+			return fmt.Errorf("%s ended: %s", s.name, s.process.tail())
 		}
 		return get(ctx, http.DefaultClient, "http://"+s.admin+"/readyz")
 	})
@@ -95,8 +96,8 @@ func (s *server) dial(address string) string {
 	return strings.Replace(address, "127.0.0.1", "localhost", 1)
 }
 
-// lastDecision is the newest decision of a half as people read it, for a failure.
-func (s *server) lastDecision(half string) string {
+// lastDecision is the newest decision of a half, as text for people or as JSON.
+func (s *server) lastDecision(half, format string) string {
 	read := func(path string) []byte {
 		resp, err := http.Get("http://" + s.admin + path)
 		if err != nil {
@@ -118,5 +119,5 @@ func (s *server) lastDecision(half string) string {
 	if err := json.Unmarshal(body, &list); err != nil || len(list.Decisions) == 0 {
 		return string(body)
 	}
-	return string(read("/api/v1/decisions/" + list.Decisions[0].ID + "?format=text"))
+	return string(read("/api/v1/decisions/" + list.Decisions[0].ID + "?format=" + format))
 }
