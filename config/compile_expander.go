@@ -43,7 +43,10 @@ func (c *compiler) compileExpander(compiled *Config, types map[string]expander.I
 		UnknownIs:          capacityTypeOf(f.UnknownCapacityTypeIs),
 		Classify:           classify,
 		InstanceTypes:      types,
-		Hash:               compiled.Hash,
+
+		SharingByPriorityClass: c.sharingByClass(e.SharingByPriorityClass),
+
+		Hash: compiled.Hash,
 	}
 	if e.WhenAllRejected == "Veto" && !vetoSupported && !c.has("caVersion") {
 		c.warnf("isolation-not-enforceable", "expander.whenAllRejected", "the Cluster Autoscaler takes an empty answer for a veto only from 1.32 on, "+
@@ -166,7 +169,21 @@ func (c *compiler) failureMemory(path string, f failureMemoryFile) expander.Fail
 	return expander.FailureMemory{
 		SingleGPU: time.Duration(f.SingleGPU), MultiGPU: time.Duration(f.MultiGPU), Factor: f.Factor, Max: time.Duration(f.Max),
 		StickFor: time.Duration(f.StickFor), Quota: time.Duration(f.Quota), Suspected: time.Duration(f.Suspected),
+		ProvisionTime: time.Duration(f.ProvisionTime),
 	}
+}
+
+func (c *compiler) sharingByClass(entries map[string]string) map[string]expander.Sharing {
+	const path = "expander.sharingByPriorityClass"
+	out := make(map[string]expander.Sharing, len(entries))
+	for _, class := range slices.Sorted(maps.Keys(entries)) {
+		if class == "" {
+			c.errorf(path, "has an entry without a name; write a priority class")
+		}
+		c.checkWord(join(path, class), entries[class], []string{"exclusive", "time-slicing", "mps", "any"})
+		out[class] = expander.Sharing(entries[class])
+	}
+	return out
 }
 
 func (c *compiler) rank(path string, criteria []criterionFile) []expander.Criterion {

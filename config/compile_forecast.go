@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/warmpool/warmpool/scaler"
@@ -47,12 +48,28 @@ func (b *serviceBuilder) timeZone() *time.Location {
 		b.errorf(path, "%sis an offset, not a timezone: it cannot follow the clock changes; it %s", b.got(name), remedy)
 		return time.UTC
 	}
-	location, err := time.LoadLocation(name)
+	location, err := zone(name)
 	if err != nil || name == "Local" {
 		b.errorf(path, "%sis no timezone that is known here; it %s", b.got(name), remedy)
 		return time.UTC
 	}
 	return location
+}
+
+// zones are those that were loaded before: each is read from its file and parsed, and ten thousand triggers share a few.
+// Only names that exist are kept, so there is an end to them.
+var zones sync.Map
+
+func zone(name string) (*time.Location, error) {
+	if known, ok := zones.Load(name); ok {
+		return known.(*time.Location), nil
+	}
+	location, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, err
+	}
+	known, _ := zones.LoadOrStore(strings.Clone(name), location)
+	return known.(*time.Location), nil
 }
 
 func (b *serviceBuilder) holidays() []Holiday {

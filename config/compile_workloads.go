@@ -47,6 +47,7 @@ func (c *compiler) workloads(entries []workloadFile) []expander.Workload {
 func (c *compiler) inherit(path string, own failureMemoryFile) failureMemoryFile {
 	general := c.source.Expander.FailureMemory
 	if own.Fixed {
+		own.ProvisionTime = general.ProvisionTime
 		own.StickFor, own.Quota, own.Suspected = general.StickFor, general.Quota, min(general.Suspected, own.SingleGPU)
 		return own
 	}

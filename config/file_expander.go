@@ -36,8 +36,11 @@ type expanderFile struct {
 	TrustTemplateCache trust             `key:"trustTemplateCache" default:"false" doc:"believe a model-cache label on a template although not every ready node of the group carries it: false, true, or a list of pools and groups"`
 	Rank               []criterionFile   `key:"rank" default:"[dollarsPerDollarNeeded, cpuMemWaste, size]" doc:"order of the criteria inside a stage; each a name, or {name, tolerance}"`
 	FailureMemory      failureMemoryFile `key:"failureMemory" doc:"for how long a group that failed to grow is left alone; a single duration stands for that long, however often it failed"`
-	LargeRequests      largeRequestsFile `key:"largeRequests" doc:"limits of what the Cluster Autoscaler may send"`
-	Workloads          []workloadFile    `key:"workloads" doc:"classes of pods and the pools they may grow; each pod belongs to the first entry that matches"`
+	// SharingByPriorityClass is compiled in order of the keys; expander.workloads[].sharing has the words.
+	SharingByPriorityClass map[string]string `key:"sharingByPriorityClass" doc:"priority class to how its pods may share a GPU (exclusive, time-slicing, mps or any), before the workload's sharing and after the pod's own annotation"`
+
+	LargeRequests largeRequestsFile `key:"largeRequests" doc:"limits of what the Cluster Autoscaler may send"`
+	Workloads     []workloadFile    `key:"workloads" doc:"classes of pods and the pools they may grow; each pod belongs to the first entry that matches"`
 }
 
 type criterionFile struct {
@@ -57,13 +60,14 @@ func (c *criterionFile) decodeNode(d *decoder, n *yaml.Node, path string) {
 func (criterionFile) kind() string { return "criterion" }
 
 type failureMemoryFile struct {
-	SingleGPU duration `key:"singleGPU" default:"1h" max:"720h" doc:"block after a failure of a group with at most one GPU per node"`
-	MultiGPU  duration `key:"multiGPU" default:"3h" max:"720h" doc:"block after a failure of a group with more GPUs per node"`
-	Factor    float64  `key:"factor" default:"2" min:"1" max:"10" doc:"every further failure multiplies the block"`
-	Max       duration `key:"max" default:"6h" max:"720h" doc:"longest block"`
-	StickFor  duration `key:"stickFor" default:"2m" max:"1h" doc:"pods that come back this soon get the same group again"`
-	Quota     duration `key:"quota" default:"2h" max:"720h" doc:"block of a whole quota group after a quota error"`
-	Suspected duration `key:"suspected" default:"10m" max:"720h" doc:"block when pods came back and no cluster view can tell why"`
+	SingleGPU     duration `key:"singleGPU" default:"1h" max:"720h" doc:"block after a failure of a group with at most one GPU per node"`
+	MultiGPU      duration `key:"multiGPU" default:"3h" max:"720h" doc:"block after a failure of a group with more GPUs per node"`
+	Factor        float64  `key:"factor" default:"2" min:"1" max:"10" doc:"every further failure multiplies the block"`
+	Max           duration `key:"max" default:"6h" max:"720h" doc:"longest block"`
+	StickFor      duration `key:"stickFor" default:"2m" max:"1h" doc:"pods that come back this soon get the same group again"`
+	Quota         duration `key:"quota" default:"2h" max:"720h" doc:"block of a whole quota group after a quota error"`
+	Suspected     duration `key:"suspected" default:"10m" max:"720h" doc:"block when pods came back and no cluster view can tell why"`
+	ProvisionTime duration `key:"provisionTime" default:"15m" min:"1m" max:"24h" doc:"how long the Cluster Autoscaler waits for a node (its max-node-provision-time); a target that is still not reached after that is a proven failure"`
 	// Fixed is set when one duration stands for every block.
 	Fixed bool
 }

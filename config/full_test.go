@@ -19,7 +19,7 @@ func TestFullExpander(t *testing.T) {
 	}
 	general := expander.FailureMemory{
 		SingleGPU: time.Hour, MultiGPU: 3 * time.Hour, Factor: 2, Max: 6 * time.Hour,
-		StickFor: 2 * time.Minute, Quota: 2 * time.Hour, Suspected: 10 * time.Minute,
+		StickFor: 2 * time.Minute, Quota: 2 * time.Hour, Suspected: 10 * time.Minute, ProvisionTime: 15 * time.Minute,
 	}
 	if diff := cmp.Diff(general, p.Failures); diff != "" {
 		t.Errorf("failure memory:\n%s", diff)

@@ -110,7 +110,7 @@ expander:
 // TestFailureMemoryOfAWorkload takes what it does not give from the general one.
 func TestFailureMemoryOfAWorkload(t *testing.T) {
 	const hour, minute = time.Hour, time.Minute
-	general := expander.FailureMemory{SingleGPU: 2 * hour, MultiGPU: 4 * hour, Factor: 3, Max: 8 * hour, StickFor: minute, Quota: hour, Suspected: 20 * minute}
+	general := expander.FailureMemory{SingleGPU: 2 * hour, MultiGPU: 4 * hour, Factor: 3, Max: 8 * hour, StickFor: minute, Quota: hour, Suspected: 20 * minute, ProvisionTime: 15 * minute}
 	for text, want := range map[string]func(*expander.FailureMemory){
 		"{}":              func(*expander.FailureMemory) {},
 		"{multiGPU: 5h}":  func(m *expander.FailureMemory) { m.MultiGPU = 5 * hour },

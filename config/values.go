@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/warmpool/warmpool/expander"
 )
 
 // textValue is a value that is written as one scalar. Its errors say what is allowed and never repeat the text, so that
@@ -106,6 +108,10 @@ func (countOrShare) kind() string { return "count or percentage" }
 type byteSize int64
 
 func (b *byteSize) parseText(text string) error {
+	// The parser of Kubernetes needs seconds for an exponent of some millions, and more memory than there is.
+	if _, err := expander.ParseQuantity(text); err != nil {
+		return errors.New("must be a quantity of bytes such as 64Mi or 2Gi")
+	}
 	q, err := resource.ParseQuantity(text)
 	if err != nil {
 		return errors.New("must be a quantity of bytes such as 64Mi or 2Gi")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -22,6 +23,20 @@ func TestParseQuantity(t *testing.T) {
 	for _, text := range []string{"", "Gi", ".", "1gi", "1 Gi", " 1", "1Gi ", "1K", "1e", "1e99", "1e--3", "--1", "1.2.3", "9223372036854775808", "100Ei", "NaN", "0x10", "1_000", "１Gi"} {
 		if got, err := expander.ParseQuantity(text); !errors.Is(err, expander.ErrQuantity) {
 			t.Errorf("ParseQuantity(%q) = %d, %v, want an error", text, got, err)
+		}
+	}
+}
+
+// TestFarExponents refuses at once what the parser of Kubernetes would calculate with for minutes: annotations of pods
+// reach it.
+func TestFarExponents(t *testing.T) {
+	for _, text := range []string{"1e-1000000000", "1E1000000000", "-1e-999999999", "1e-99999", "1" + strings.Repeat("0", 1_000_000), "0." + strings.Repeat("0", 1_000_000) + "1"} {
+		started := time.Now()
+		if got, err := expander.ParseQuantity(text); !errors.Is(err, expander.ErrQuantity) {
+			t.Errorf("ParseQuantity(%.20q) = %d, %v, want an error", text, got, err)
+		}
+		if took := time.Since(started); took > time.Second {
+			t.Errorf("ParseQuantity(%.20q) took %v", text, took)
 		}
 	}
 }

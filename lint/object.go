@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
@@ -49,6 +50,9 @@ func NewObject(source string, fields map[string]any) (*Object, error) {
 			Annotations map[string]string `json:"annotations"`
 		} `json:"metadata"`
 	}
+	if found := farExponent.Find(raw); found != nil {
+		return nil, fmt.Errorf("%s: %s is no quantity that a cluster would accept", source, found)
+	}
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return nil, fmt.Errorf("%s: the head of the object cannot be read: %w", source, err)
 	}
@@ -64,6 +68,9 @@ func NewObject(source string, fields map[string]any) (*Object, error) {
 	}
 	return o, nil
 }
+
+// farExponent is a quantity that the parser of Kubernetes would need seconds, or more memory than there is, for.
+var farExponent = regexp.MustCompile(`"[-+]?[0-9.]+[eE][-+]?[0-9]{7,}"`)
 
 // Parse reads the manifests of one file, several documents and lists included. Documents that are no objects of
 // Kubernetes, such as the values of other charts, are left out.

@@ -8,10 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/warmpool/warmpool/expander"
 )
 
 // selectorMatches tells whether a selector means pods with the labels; an empty or broken one means none here.
@@ -183,10 +184,10 @@ func (s *scan) gpuMemoryMissing() {
 				"annotate the pod template with gpu.ai/memory-required, the total over its GPUs, such as 16Gi")
 			continue
 		}
-		if q, err := resource.ParseQuantity(text); err != nil || q.Sign() <= 0 {
+		if bytes, err := expander.ParseQuantity(text); err != nil || bytes <= 0 {
 			s.reportAs(Error, w.Object, fmt.Sprintf("%s is %q, which is no quantity: it is ignored", key, text), "write a quantity, such as 16Gi")
-		} else if q.Value() < 1<<20 {
-			s.report(w.Object, fmt.Sprintf("%s is %q, which are %d bytes", key, text, q.Value()), "add the unit: "+text+"Gi")
+		} else if bytes < 1<<20 {
+			s.report(w.Object, fmt.Sprintf("%s is %q, which are %d bytes", key, text, bytes), "add the unit: "+text+"Gi")
 		}
 	}
 }
