@@ -111,6 +111,9 @@ func (e *Engine) Leading() bool { return !e.lockstep.following.Load() }
 // other. Without any leader nobody moves on, and the board is held for as long as each entry may be kept.
 const unreachableFor = 2
 
+// leastSilence is what a leader may be silent for however short the interval is; it sends something every 5 s.
+const leastSilence = 15 * time.Second
+
 // outOfTouch tells whether there is a leader whose board does not arrive.
 func (e *Engine) outOfTouch(now time.Time) bool {
 	l := &e.lockstep
@@ -126,7 +129,7 @@ func (e *Engine) outOfTouch(now time.Time) bool {
 	if l.received.After(last) {
 		last = l.received
 	}
-	return now.Sub(last) > unreachableFor*e.config.Load().EvaluationInterval
+	return now.Sub(last) > max(unreachableFor*e.config.Load().EvaluationInterval, leastSilence)
 }
 
 // Receive puts a part of the leader's board on this one. It fails with [ErrNotLeading] if this instance computes itself

@@ -46,6 +46,10 @@ func (e *Engine) saveAll(final bool) {
 		s.mu.Lock()
 		state, valid := s.state, s.state.Valid
 		used[s.forecast] = true
+		if r := s.received.Load(); r != nil { // newer than the own one, which is of an earlier time as leader
+			state, _ = e.receivedState(s, r)
+			valid = state.Valid
+		}
 		s.mu.Unlock()
 		if valid {
 			all[s.id] = saved{state: &state}

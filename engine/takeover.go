@@ -24,33 +24,41 @@ func (e *Engine) takeOver(s *service, at time.Time) {
 		}
 		return
 	}
-	var state scaler.State
-	if len(r.state) > 0 {
-		if err := json.Unmarshal(r.state, &state); err != nil {
-			e.log.Warn("the state that the last leader sent cannot be used; it is rebuilt", "service", s.id, "error", err)
-			state = scaler.State{}
-		}
+	state, exact := e.receivedState(s, r)
+	if !state.Valid {
+		s.rebuilt, s.rebuildSince = false, time.Time{}
+		return
 	}
-	if len(r.state) == 0 || !state.Valid {
-		if !r.valid {
-			s.rebuilt, s.rebuildSince = false, time.Time{}
-			return
-		}
-		// Its answer is known, and how it came about is not: it counts for a whole window.
-		state = scaler.State{N: r.n, Valid: true, Computed: []scaler.Target{{At: r.at, N: r.n}}, Since: r.at}
-	} else {
-		state = state.Shift(r.skew)
+	if exact {
 		if line := s.entry.Load(); line != nil && line.decision.Forecast != nil && line.decision.Forecast.Used {
 			// This instance has to read the history of its forecast first: what the last leader's forecast held up must not
 			// fall meanwhile.
 			state.Computed = []scaler.Target{{At: at, N: state.N}}
 		}
 	}
-	if len(r.state) > 0 && at.Sub(r.at) <= e.exact() {
+	if exact && at.Sub(r.at) <= e.exact() {
 		s.state, s.rebuilt = state, true
 		return
 	}
 	s.carried, s.rebuilt, s.rebuildSince = &state, false, time.Time{}
+}
+
+// receivedState is what the leader sent, by this instance's clock. It is exact if it is the leader's own state; else only
+// the answer is known, and how it came about is not. It is not valid if there was no answer either.
+func (e *Engine) receivedState(s *service, r *received) (state scaler.State, exact bool) {
+	if len(r.state) > 0 {
+		err := json.Unmarshal(r.state, &state)
+		if err == nil && state.Valid {
+			return state.Shift(r.skew), true
+		}
+		if err != nil {
+			e.log.Warn("the state that the last leader sent cannot be used; it is rebuilt", "service", s.id, "error", err)
+		}
+	}
+	if !r.valid {
+		return scaler.State{}, false
+	}
+	return scaler.State{N: r.n, Valid: true, Computed: []scaler.Target{{At: r.at, N: r.n}}, Since: r.at}, false
 }
 
 // exactFor is how many evaluation intervals may pass between two leaders without a look at what came meanwhile. A lease
