@@ -68,6 +68,16 @@ e2e: build $(BIN)/prometheus $(BIN)/helm ## warmpool on a real control plane wit
 	GO=$(GO) tools/control-plane/build.sh .cache/control-plane
 	WARMPOOL_E2E=1 WARMPOOL_BINARY=$(CURDIR)/bin/warmpool $(GO) test -count=1 -timeout 20m ./test/cluster/
 
+.PHONY: test-web
+test-web: build ## The operator's page in headless Chromium (skipped without one; WARMPOOL_REQUIRE_CHROMIUM=1 insists)
+	@if [ -z "$${WARMPOOL_REQUIRE_CHROMIUM:-}" ] && ! command -v "$${CHROMIUM:-chromium}" chromium-browser google-chrome >/dev/null; then \
+		echo "test-web: skipped, no Chromium found (apt-get install chromium, or give its path in CHROMIUM)"; \
+	else cd test/web && npm ci --silent && WARMPOOL_BINARY=$(CURDIR)/bin/warmpool node --test; fi
+
+.PHONY: screenshots
+screenshots: build ## The same, and take the pictures of docs/operating.md
+	cd test/web && npm ci --silent && WARMPOOL_REQUIRE_CHROMIUM=1 WARMPOOL_SCREENSHOTS=$(CURDIR)/docs/images WARMPOOL_BINARY=$(CURDIR)/bin/warmpool node --test
+
 .PHONY: lint
 lint: $(BIN)/golangci-lint $(BIN)/buf ## Linters, proto lint and breaking changes, generated code
 	golangci-lint run

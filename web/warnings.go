@@ -242,6 +242,10 @@ var reasonWarnings = map[string]struct {
 	scaler.ReasonPrewarmLimit: {
 		SeverityInfo, "the forecast asked for more than forecast.maxPrewarm allows", "Raise forecast.maxPrewarm if such peaks are real.",
 	},
+	scaler.ReasonSupply: {
+		SeverityWarning, "no pool can deliver a node now: the target goes no higher than one surge above what is there",
+		"Look at the pools: which group is held back and until when. Another stage, another zone or a larger quota helps.",
+	},
 	scaler.ReasonFreeze: {SeverityInfo, "the target is frozen", "Remove the freeze from the configuration when the incident is over."},
 }
 

@@ -26,7 +26,7 @@ export function warningList(warnings, empty) {
 const limits = {
   min: 'raised to the minimum', max: 'cut to the maximum', step: 'one step down at a time', window: 'a larger target of the scale-down window counts',
   rate: 'utilisation may add no more yet', missing: 'a signal is missing, so it does not fall', stale: 'a signal is old, so it does not fall',
-  forecast: 'the forecast needs it again soon', idle: 'not idle for long enough', starting: 'the last replica is still starting', freeze: 'frozen by an operator',
+  forecast: 'the forecast needs it again soon', idle: 'not idle for long enough', starting: 'the last replica is still starting', freeze: 'frozen by an operator', supply: 'no pool can deliver a node now',
 };
 
 export const limitText = (limited) => limits[limited] ?? limited;
@@ -53,7 +53,7 @@ function signalState(d, s) {
 export function targetFacts(d) {
   return facts([
     ['Ready', d.ready], ['Starting', d.starting ? `${d.starting}${d.readyInTime ? `, ${num(d.readyInTime)} in time` : ''}` : 0],
-    ['Stuck', d.stuck || null], ['Running now', d.currentReplicas < 0 ? 'not known' : d.currentReplicas], ['Limits', `${d.min} to ${d.max}`],
+    ['Stuck', d.stuck || null], ['Given notice', d.doomed || null], ['Ordered in their place', d.replacing || null], ['Supply', d.supply || null], ['Running now', d.currentReplicas < 0 ? 'not known' : d.currentReplicas], ['Limits', `${d.min} to ${d.max}`],
     ['Need', d.need], ['Lead', d.lead?.seconds ? `${span(d.lead.seconds)} (${d.lead.source}, ${plural(d.lead.samples, 'start')})` : null],
     ['One replica carries', capacityText(d.capacity)], ['Prewarms in 24 h', prewarmText(d.prewarm)], ['Policy', d.policyHash && h('code', null, d.policyHash)],
   ]);

@@ -26,6 +26,9 @@ const meanings = {
   'hold-idle': 'The service has not been idle for long enough to go to zero.',
   'hold-starting': 'The last replica is still starting.',
   freeze: 'An operator froze the target.',
+  'replacing-doomed': 'Replicas whose machine was given notice are replaced before they are lost.',
+  'replacing-late': 'Replicas whose node takes longer than usual count as missing and are ordered again.',
+  'no-supply': 'No pool can deliver a node now; the target goes no higher than one surge above what is there.',
   'held-by-tolerance': 'The change is within the tolerance of the autoscaler (10 % by default), which will not follow it.',
   // Rejected node groups.
   'pods-unknown': 'The request does not say which pods this group would serve.',
@@ -50,6 +53,7 @@ const meanings = {
   workload: 'The workload that went first.',
   'all-rejected': 'Every option was rejected.',
   'no-workload': 'None of the pods belongs to a configured workload: no opinion.',
+  'no-options': 'The request has no option.',
   'only-option-left': 'Only one option was left.',
   'nothing-known-to-choose-from': 'The request says too little to choose.',
   frozen: 'An operator froze the expander: every request passes through.',
