@@ -46,7 +46,6 @@ var settings = []conditions{
 	{name: "good, notice", spots: []string{"k80_1"}, kill: killAll, notice: 2 * time.Minute, detect: time.Minute},
 	{name: "mid, notice", spots: []string{"v100_1"}, kill: killAll, notice: 2 * time.Minute, detect: time.Minute},
 	{name: "two, notice", spots: []string{"v100_1", "k80_8"}, kill: killAll, notice: 2 * time.Minute, detect: time.Minute},
-	{name: "scarce, notice", spots: []string{"v100_8"}, kill: killAll, notice: 2 * time.Minute, detect: time.Minute},
 	{name: "good, 900 s", spots: []string{"k80_1"}, kill: killAll, detect: 15 * time.Minute},
 	{name: "mid, 900 s", spots: []string{"v100_1"}, kill: killAll, detect: 15 * time.Minute},
 	{name: "mild, 900 s", spots: []string{"v100_1"}, kill: killMild, detect: 15 * time.Minute},
@@ -94,12 +93,17 @@ func replay() error {
 			kept = append(kept, s)
 		}
 	}
+	firm, err := measure(settings[0], policies[:1], kept, rooms)
+	if err != nil {
+		return err
+	}
 	for _, c := range settings {
 		if strings.HasPrefix(c.name, *condition) {
-			results, err := measure(c, kept, rooms)
+			results, err := measure(c, policies, kept, rooms)
 			if err != nil {
 				return err
 			}
+			results[allOnDemand] = firm[0] // there is no spot in it that a condition could change
 			printCondition(os.Stdout, c, results)
 		}
 	}
@@ -107,12 +111,12 @@ func replay() error {
 }
 
 // measure plays every policy on every series with every headroom.
-func measure(c conditions, services []service, rooms map[string][]int) ([][]curve, error) {
+func measure(c conditions, policies []policy, services []service, rooms map[string][]int) ([][]curve, error) {
 	results := make([][]curve, len(policies))
 	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	group.SetLimit(2 * runtime.GOMAXPROCS(0))
 	for p := range policies {
-		if !c.differs(policies[p]) {
+		if !c.differs(policies[p]) || (!policies[p].spot && len(policies) > 1) {
 			continue
 		}
 		results[p] = make([]curve, len(services))
@@ -122,6 +126,9 @@ func measure(c conditions, services []service, rooms map[string][]int) ([][]curv
 				points := make(curve, 0, len(headrooms))
 				for _, h := range headrooms {
 					points = append(points, run(policies[p], c, services[s].demand, here, services[s].seed, h))
+					if points.enough() {
+						break
+					}
 				}
 				results[p][s] = points
 				return nil

@@ -9,6 +9,13 @@ import (
 // curve is one policy on one series, by ascending headroom.
 type curve []record
 
+// enough tells that more headroom is of no interest: the shortage is far below every limit, at half more than what the
+// loosest limit costs.
+func (c curve) enough() bool {
+	last := c[len(c)-1]
+	return last.shortShare() < 0.003 && last.unservedShare() < 0.003 && last.cost > 1.5*c.at(record.shortShare, 0.02)
+}
+
 // at is the cost at which a share falls to a limit, by straight lines between the points; NaN where it never does, and
 // the cheapest point where it always does. Of several crossings it is the cheapest.
 func (c curve) at(share func(record) float64, limit float64) float64 {
