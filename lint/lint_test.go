@@ -298,6 +298,62 @@ var ruleCases = []ruleCase{
 	}},
 }
 
+// TestAlone checks manifests that need no others, and what must stay quiet without them.
+func TestAlone(t *testing.T) {
+	const (
+		service = "apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nmetadata: {name: chat, namespace: ml, annotations: {serving.kserve.io/autoscalerClass: CLASS}}\n" +
+			"spec: {predictor: {annotations: {gpu.ai/memory-required: 16Gi}, model: {resources: {requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 1}}}}}\n---\n" +
+			"apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: chat, namespace: ml}\nspec: {scaleTargetRef: {name: chat-predictor}, minReplicaCount: 1, maxReplicaCount: 5}\n"
+		groups = "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: big, namespace: ml}\n" +
+			"spec: {replicas: 1, leaderWorkerTemplate: {size: 2, leaderTemplate: TEMPLATE, workerTemplate: TEMPLATE}}\n---\n" +
+			"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: big, namespace: ml}\nspec: {minAvailable: LEAST, selector: {matchLabels: {app: big}}}\n"
+		template  = "{metadata: {labels: {app: big}}, spec: {containers: [{name: c, image: i}]}}"
+		scheduler = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: plain}]\n"
+		list      = "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: n1}, status: {capacity: {nvidia.com/gpu: \"1\"}}}\n"
+		values    = "extraArgs: {expander: \"least-waste,grpc\", grpc-expander-url: \"w.ns.svc:9443\", grpc-expander-cert: /ca.crt}\n"
+	)
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"KServe's own autoscaler":      {strings.ReplaceAll(service, "CLASS", "hpa"), []string{"error two-scalers InferenceService ml/chat"}},
+		"KServe told to leave it":      {strings.ReplaceAll(service, "CLASS", "external"), nil},
+		"budget over a whole group":    {strings.NewReplacer("TEMPLATE", template, "LEAST", "1").Replace(groups), nil},
+		"budget that needs the group":  {strings.NewReplacer("TEMPLATE", template, "LEAST", "2").Replace(groups), []string{"error pdb-blocks-drain PodDisruptionBudget ml/big"}},
+		"a scheduler without GPUs":     {scheduler, nil},
+		"a list, as kubectl prints it": {list, []string{"error accelerator-label-missing Node n1"}},
+		"values of the chart":          {values, []string{"error expander-flags Values cluster-autoscaler"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, full := findings(t, c.text, Options{})
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("findings (-want +got):\n%s\n%+v", diff, full)
+			}
+		})
+	}
+}
+
+// FuzzParse lints whatever can be read: it must not fail, and say the same twice.
+func FuzzParse(f *testing.F) {
+	for _, path := range []string{"../deploy/examples/scaledobject-from-zero.yaml", "../deploy/examples/kserve.yaml", "../deploy/examples/nodepools/clusterapi.yaml"} {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		objects, err := Parse("fuzz.yaml", data)
+		if err != nil {
+			return
+		}
+		first := Run(NewSet(objects), Options{Now: now})
+		if second := Run(NewSet(objects), Options{Now: now}); !cmp.Equal(first, second) {
+			t.Errorf("two runs differ: %s", cmp.Diff(first, second))
+		}
+	})
+}
+
 // TestReference generates the table of rules in docs/lint.md.
 func TestReference(t *testing.T) {
 	var table strings.Builder

@@ -30,16 +30,20 @@ func (s *scan) pdbBlocksDrain() {
 		if !ok {
 			return
 		}
+		// A budget may mean several workloads, as leaders and workers of a group: their pods count together.
+		pods, names := 0, []string{}
 		for _, w := range s.workloads {
 			if w.Namespace != o.Namespace || w.daemon || w.batch || w.smallest < 0 || !selectorMatches(pdb.Spec.Selector, w.labels) {
 				continue
 			}
-			n := max(w.smallest, 1) * w.perReplica
-			if allowed := disruptions(&pdb.Spec, n); allowed <= 0 {
-				s.report(o, fmt.Sprintf("at the smallest count of %s, %d pods, it allows no eviction: no node with one of them can be drained or scaled in", w, n),
-					"set maxUnavailable: 1 in place of minAvailable")
-				return
+			pods += max(w.smallest, 1) * w.perReplica
+			if !slices.Contains(names, w.String()) {
+				names = append(names, w.String())
 			}
+		}
+		if len(names) > 0 && disruptions(&pdb.Spec, pods) <= 0 {
+			s.report(o, fmt.Sprintf("at the smallest count of %s, %d pods, it allows no eviction: no node with one of them can be drained or scaled in", strings.Join(names, " and "), pods),
+				"set maxUnavailable: 1 in place of minAvailable")
 		}
 	})
 }
@@ -286,6 +290,9 @@ func (s *scan) gpuPodsSpread() {
 					"spread over zones (topology.kubernetes.io/zone), and pack hosts with the scheduler's MostAllocated scoring")
 			}
 		}
+	}
+	if len(s.gpuPools()) == 0 && !slices.ContainsFunc(s.workloads, (*workload).wantsGPU) {
+		return // a scheduler without GPUs may spread
 	}
 	s.each("KubeSchedulerConfiguration", func(o *Object) {
 		profiles, _ := at(o.Fields, "profiles").([]any)

@@ -21,6 +21,9 @@ func (s *scan) twoScalers() {
 				names = append(names, o.String())
 			}
 		}
+		if class := w.Annotations["serving.kserve.io/autoscalerClass"]; w.Kind == "InferenceService" && len(names) > 0 && class != "external" && class != "none" {
+			s.report(w.Object, fmt.Sprintf("KServe makes an autoscaler of its own beside %s", names[0]), "annotate it with serving.kserve.io/autoscalerClass: external")
+		}
 		if len(names) < 2 {
 			continue
 		}
