@@ -37,6 +37,7 @@ var rules = []rule{
 	{"decisions", []string{"expander", "scaler", "predictor"}, []string{"google.golang.org/grpc", "k8s.io/client-go"}, "the log knows decisions, not their makers"},
 	{"wire", []string{"expander", "proto"}, []string{"k8s.io/client-go"}, "bytes become options, nothing else"},
 	{"signals", []string{"config", "expander", "scaler", "predictor"}, []string{"google.golang.org/grpc", "k8s.io/client-go"}, "one reader of Prometheus"},
+	{"lint", []string{"config", "expander", "scaler", "predictor"}, []string{"google.golang.org/grpc", "k8s.io/client-go", "net/http"}, "objects in, findings out; the command reads files and clusters"},
 	{"cluster", []string{"expander", "scaler", "predictor", "link", "wire", "proto"}, []string{"google.golang.org/grpc"}, "one reader of the cluster"},
 	{"engine", []string{"expander", "scaler", "predictor", "link", "config", "decisions"}, []string{"google.golang.org/grpc", "k8s.io/client-go"}, "the engine declares the interfaces it needs"},
 	{"server", []string{"proto", "wire", "engine", "decisions", "expander", "scaler", "predictor", "link", "config", "web"}, []string{"k8s.io/client-go"}, "handlers read the board only"},
