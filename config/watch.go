@@ -18,7 +18,7 @@ import (
 type Watcher struct {
 	path     string
 	interval time.Duration
-	changed  func(*Config)
+	changed  func(*Config) error
 	current  atomic.Pointer[Config]
 
 	mu     sync.Mutex
@@ -43,8 +43,9 @@ type Status struct {
 }
 
 // NewWatcher loads the file at path and looks at it every interval once Run is called. changed, which may be nil, is
-// called with every configuration that is taken later, one call at a time.
-func NewWatcher(path string, interval time.Duration, changed func(*Config)) (*Watcher, error) {
+// called with every later configuration, one call at a time, and puts it into force; with an error it refuses it, and
+// everything stays as it was.
+func NewWatcher(path string, interval time.Duration, changed func(*Config) error) (*Watcher, error) {
 	w := &Watcher{path: path, interval: interval, changed: changed}
 	content, data, err := w.look()
 	if err != nil {
@@ -135,19 +136,19 @@ func (w *Watcher) reload(content fingerprint, data []byte, err error) {
 	} else {
 		err = fmt.Errorf("read configuration: %w", err)
 	}
+	if err == nil && c.Hash == w.Current().Hash {
+		w.status.Err, w.status.LastSuccess = nil, w.status.LastAttempt
+		return // other words for the same configuration
+	}
+	if err == nil && w.changed != nil {
+		err = w.changed(c)
+	}
 	if err != nil {
 		w.status.Err = err
 		w.status.Failures++
 		return
 	}
-	if c.Hash == w.Current().Hash {
-		w.status.Err, w.status.LastSuccess = nil, w.status.LastAttempt
-		return // other words for the same configuration
-	}
 	w.take(c, content)
-	if w.changed != nil {
-		w.changed(c)
-	}
 }
 
 func (w *Watcher) take(c *Config, content fingerprint) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,11 @@ import (
 )
 
 const poll = 5 * time.Second
+
+// refusedRing is in a valid configuration that cannot be put into force.
+const refusedRing = 666
+
+var errRefused = errors.New("cannot be used")
 
 func ringText(n string) string { return head + "decisions: {ring: " + n + "}\n" }
 
@@ -27,7 +33,13 @@ func watch(t *testing.T, text string, body func(w *watched)) {
 	w := &watched{t: t, path: filepath.Join(t.TempDir(), "config.yaml")}
 	w.write(text)
 	synctest.Test(t, func(t *testing.T) {
-		watcher, err := NewWatcher(w.path, poll, func(c *Config) { w.taken = append(w.taken, c.Decisions.Ring) })
+		watcher, err := NewWatcher(w.path, poll, func(c *Config) error {
+			if c.Decisions.Ring == refusedRing {
+				return errRefused
+			}
+			w.taken = append(w.taken, c.Decisions.Ring)
+			return nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,4 +231,26 @@ func TestNewWatcherRefusesABrokenStart(t *testing.T) {
 	if _, err := NewWatcher(path, poll, nil); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("no file: %v", err)
 	}
+}
+
+// TestRefusedConfiguration does not show a configuration that could not be put into force as the one in use.
+func TestRefusedConfiguration(t *testing.T) {
+	watch(t, ringText("10"), func(w *watched) {
+		before := w.watcher.Status().Hash
+		w.write(ringText("666"))
+		w.polls(3)
+		w.want(10, 1)
+		if s := w.watcher.Status(); s.Hash != before || !errors.Is(s.Err, errRefused) || s.Reloads != 1 {
+			t.Errorf("status %+v, want the hash %s and why the file is not used", s, before)
+		}
+		if err := w.watcher.Reload(); !errors.Is(err, errRefused) {
+			t.Errorf("reload by hand: %v", err)
+		}
+		w.write(ringText("20"))
+		w.polls(3)
+		w.want(20, 2)
+		if s := w.watcher.Status(); s.Err != nil || s.Hash == before {
+			t.Errorf("status %+v after a good configuration", s)
+		}
+	})
 }

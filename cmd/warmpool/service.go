@@ -53,7 +53,7 @@ func newService(f *serveFlags, halvesGiven bool, logger *slog.Logger) (s *servic
 	}()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
-	if s.watcher, err = config.NewWatcher(f.config, configPoll, func(c *config.Config) { s.apply(c) }); err != nil {
+	if s.watcher, err = config.NewWatcher(f.config, configPoll, s.apply); err != nil {
 		return s, err
 	}
 	settings := s.watcher.Current()
@@ -171,19 +171,17 @@ func (s *service) close() error {
 }
 
 // apply puts a changed configuration into force. The source comes first: a configuration that cannot be reached
-// through is refused as a whole.
-func (s *service) apply(c *config.Config) {
+// through is refused as a whole. watchReloads reports the error.
+func (s *service) apply(c *config.Config) error {
 	if err := s.source.use(c.Prometheus); err != nil {
-		s.engine.ReloadFailed()
-		s.logger.Error("configuration is not used, the last one stays", "error", err)
-		return
+		return err
 	}
 	if err := s.engine.Reload(c); err != nil {
-		s.logger.Error("configuration is not used, the last one stays", "error", err)
-		return
+		return err
 	}
 	s.server.SetLargeRequests(largeRequests(c))
 	s.logger.Info("configuration reloaded", "hash", c.Hash)
+	return nil
 }
 
 // watchReloads reports broken configurations, and reads the file at once on SIGHUP.

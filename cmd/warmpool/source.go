@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,13 +17,15 @@ import (
 	"github.com/warmpool/warmpool/signals"
 )
 
-// source reads signals through a reader that can be replaced when the configuration changes.
+// source reads signals through a reader that can be replaced when the configuration changes. What is being read goes on
+// with the old one, and nobody waits for it.
 type source struct {
 	registry *prometheus.Registry
 	logger   *slog.Logger
 
-	mu         sync.RWMutex // held for reading during a read, so that no reader is closed under it
-	reader     *signals.Reader
+	reader atomic.Pointer[signals.Reader] // nil without an address
+
+	mu         sync.Mutex // held while the reader is replaced
 	settings   config.Prometheus
 	registered []prometheus.Collector
 }
@@ -61,10 +64,10 @@ func (s *source) use(p config.Prometheus) error {
 }
 
 func (s *source) replace(reader *signals.Reader, p config.Prometheus) {
-	if s.reader != nil {
-		s.reader.Close()
+	s.settings = p
+	if before := s.reader.Swap(reader); before != nil {
+		before.Close() // its idle connections; those in use end by themselves when they have been idle for a while
 	}
-	s.reader, s.settings = reader, p
 }
 
 func (s *source) unregister() {
@@ -84,24 +87,22 @@ var errNoPrometheus = errors.New("prometheus.url is not set")
 
 // Read implements [engine.Source].
 func (s *source) Read(ctx context.Context, at time.Time, services [][]config.Query, report func(int, int, []scaler.Sample, error)) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.reader == nil {
+	reader := s.reader.Load()
+	if reader == nil {
 		refuse(services, report)
 		return
 	}
-	s.reader.Read(ctx, at, services, report)
+	reader.Read(ctx, at, services, report)
 }
 
 // Rewind implements [engine.Source].
 func (s *source) Rewind(ctx context.Context, from, to time.Time, step time.Duration, services [][]config.Query, report func(int, int, []scaler.Sample, error)) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.reader == nil {
+	reader := s.reader.Load()
+	if reader == nil {
 		refuse(services, report)
 		return
 	}
-	s.reader.Rewind(ctx, from, to, step, services, report)
+	reader.Rewind(ctx, from, to, step, services, report)
 }
 
 func refuse(services [][]config.Query, report func(int, int, []scaler.Sample, error)) {
@@ -114,12 +115,11 @@ func refuse(services [][]config.Query, report func(int, int, []scaler.Sample, er
 
 // History implements [engine.Source].
 func (s *source) History(ctx context.Context, q config.Query, from, to time.Time, slot time.Duration) ([]float64, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.reader == nil {
+	reader := s.reader.Load()
+	if reader == nil {
 		return nil, errNoPrometheus
 	}
-	return s.reader.History(ctx, q, from, to, slot)
+	return reader.History(ctx, q, from, to, slot)
 }
 
 // sourceRegisterer remembers what a reader registers, so that the next reader can take its place. The caller holds
