@@ -169,19 +169,23 @@ func (o *Override) check(now time.Time) error {
 	if o.Min != nil && o.Max != nil && *o.Min > *o.Max {
 		wrong("min is above max (%d > %d)", *o.Min, *o.Max)
 	}
-	switch {
-	case o.To.IsZero():
-		wrong("to is required: an override ends by itself")
-	case !o.To.After(now):
-		wrong("to is over: it must be after now")
-	case !o.To.After(o.From):
-		wrong("to must be after from")
-	case o.To.Sub(now) > longestOverride:
-		wrong("to is more than %v ahead: change the limits of the service in the configuration instead", longestOverride)
-	}
-	errs = append(errs, checkReason(o.Reason))
+	errs = append(errs, o.checkEnd(now), checkReason(o.Reason))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidOperation, err)
+	}
+	return nil
+}
+
+func (o *Override) checkEnd(now time.Time) error {
+	switch {
+	case o.To.IsZero():
+		return errors.New("to is required: an override ends by itself")
+	case !o.To.After(now):
+		return errors.New("to is over: it must be after now")
+	case !o.To.After(o.From):
+		return errors.New("to must be after from")
+	case o.To.Sub(now) > longestOverride:
+		return fmt.Errorf("to is more than %v ahead: change the limits of the service in the configuration instead", longestOverride)
 	}
 	return nil
 }

@@ -17,8 +17,6 @@ import (
 	"github.com/warmpool/warmpool/decisions"
 )
 
-func of(n int) *int { return &n }
-
 // TestOverrideAtRunTime sets an override, looks that it shows in the decision and in the record, restarts, and lets it
 // end by itself.
 func TestOverrideAtRunTime(t *testing.T) {
@@ -39,7 +37,7 @@ func TestOverrideAtRunTime(t *testing.T) {
 			return e, mustResolve(t, e, triggerOf("ml", "object", "chat"))
 		}
 		e, id := open()
-		set, err := e.SetOverride(Override{Service: "ml/chat", Min: of(9), To: start.Add(time.Hour), Reason: "launch", Who: "alice"})
+		set, err := e.SetOverride(Override{Service: "ml/chat", Min: new(9), To: start.Add(time.Hour), Reason: "launch", Who: "alice"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,13 +81,13 @@ func TestFileWins(t *testing.T) {
 			least, most      *int
 			wantMin, wantMax int
 		}{
-			{"", of(5), nil, 5, 50},
-			{"", nil, of(7), 0, 7},
-			{"min: 10", of(5), nil, 10, 50},
-			{"min: 10", nil, of(20), 10, 20},
-			{"min: 10", of(5), of(20), 10, 20},
-			{"min: 10, max: 12", of(1), of(40), 10, 12},
-			{"min: 10", nil, of(4), 10, 50}, // contradicts the file
+			{"", new(5), nil, 5, 50},
+			{"", nil, new(7), 0, 7},
+			{"min: 10", new(5), nil, 10, 50},
+			{"min: 10", nil, new(20), 10, 20},
+			{"min: 10", new(5), new(20), 10, 20},
+			{"min: 10, max: 12", new(1), new(40), 10, 12},
+			{"min: 10", nil, new(4), 10, 50}, // contradicts the file
 		} {
 			text := "apiVersion: warmpool.dev/v1alpha1\nkind: Config\nprometheus: {url: http://127.0.0.1:9090}\nservices:" + serviceYAML("ml", "chat", "")
 			if test.file != "" {
@@ -121,7 +119,7 @@ func TestTheLastOrderCounts(t *testing.T) {
 		id := mustResolve(t, e, triggerOf("ml", "object", "chat"))
 		order := func(service string, least int) Override {
 			t.Helper()
-			o, err := e.SetOverride(Override{Service: service, Min: of(least), To: start.Add(time.Hour), Reason: "r", Who: "w"})
+			o, err := e.SetOverride(Override{Service: service, Min: new(least), To: start.Add(time.Hour), Reason: "r", Who: "w"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,19 +186,19 @@ func TestOperationsRefused(t *testing.T) {
 		e := newTestEngine(t, Options{Config: testConfig(t)})
 		in := time.Now().Add(time.Hour)
 		for want, o := range map[string]Override{
-			"NAMESPACE/NAME":      {Service: "a/b/c", Min: of(1), To: in, Reason: "r"},
-			"service must be":     {Min: of(1), To: in, Reason: "r"},
+			"NAMESPACE/NAME":      {Service: "a/b/c", Min: new(1), To: in, Reason: "r"},
+			"service must be":     {Min: new(1), To: in, Reason: "r"},
 			"changes nothing":     {Service: "s", To: in, Reason: "r"},
-			"min is -1":           {Service: "s", Min: of(-1), To: in, Reason: "r"},
-			"max is 100001":       {Service: "s", Max: of(100_001), To: in, Reason: "r"},
-			"above max":           {Service: "s", Min: of(3), Max: of(2), To: in, Reason: "r"},
-			"to is required":      {Service: "s", Min: of(3), Reason: "r"},
-			"to is over":          {Service: "s", Min: of(3), To: time.Now(), Reason: "r"},
-			"after from":          {Service: "s", Min: of(3), From: in, To: in, Reason: "r"},
-			"ahead":               {Service: "s", Min: of(3), To: time.Now().Add(32 * 24 * time.Hour), Reason: "r"},
-			"reason is required":  {Service: "s", Min: of(3), To: in, Reason: " "},
-			"reason is longer":    {Service: "s", Min: of(3), To: in, Reason: strings.Repeat("x", 501)},
-			"service is longer":   {Service: strings.Repeat("x", 400), Min: of(3), To: in, Reason: "r"},
+			"min is -1":           {Service: "s", Min: new(-1), To: in, Reason: "r"},
+			"max is 100001":       {Service: "s", Max: new(100_001), To: in, Reason: "r"},
+			"above max":           {Service: "s", Min: new(3), Max: new(2), To: in, Reason: "r"},
+			"to is required":      {Service: "s", Min: new(3), Reason: "r"},
+			"to is over":          {Service: "s", Min: new(3), To: time.Now(), Reason: "r"},
+			"after from":          {Service: "s", Min: new(3), From: in, To: in, Reason: "r"},
+			"ahead":               {Service: "s", Min: new(3), To: time.Now().Add(32 * 24 * time.Hour), Reason: "r"},
+			"reason is required":  {Service: "s", Min: new(3), To: in, Reason: " "},
+			"reason is longer":    {Service: "s", Min: new(3), To: in, Reason: strings.Repeat("x", 501)},
+			"service is longer":   {Service: strings.Repeat("x", 400), Min: new(3), To: in, Reason: "r"},
 			"changes nothing: gi": {Service: "", To: time.Time{}, Reason: ""}, // with every other mistake
 		} {
 			if _, err := e.SetOverride(o); !errors.Is(err, ErrInvalidOperation) || !strings.Contains(err.Error(), want) {
@@ -214,7 +212,7 @@ func TestOperationsRefused(t *testing.T) {
 			t.Errorf("without a reason: %v", err)
 		}
 		for n := range mostOverrides + 1 {
-			_, err := e.SetOverride(Override{Service: "s", Min: of(1), To: in, Reason: "r"})
+			_, err := e.SetOverride(Override{Service: "s", Min: new(1), To: in, Reason: "r"})
 			if (err == nil) != (n < mostOverrides) {
 				t.Fatalf("override %d: %v", n, err)
 			}
@@ -230,7 +228,7 @@ func TestOperationsFile(t *testing.T) {
 	}
 	e := newTestEngine(t, Options{Config: testConfig(t), Operations: NewOperationsFile(dir)})
 	in := time.Now().Add(time.Hour)
-	if _, err := e.SetOverride(Override{Service: "s", Min: of(1), To: in, Reason: "r"}); err != nil {
+	if _, err := e.SetOverride(Override{Service: "s", Min: new(1), To: in, Reason: "r"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -275,7 +273,7 @@ func TestMergeOperations(t *testing.T) {
 		versions := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) Operations {
 			id, at := rapid.IntRange(1, 4).Draw(rt, "id"), rapid.IntRange(0, 9).Draw(rt, "at")
 			o := Override{
-				ID: fmt.Sprintf("%016x", id), Service: "s", Min: of(id), To: base.Add(time.Hour), At: base.Add(time.Duration(at)),
+				ID: fmt.Sprintf("%016x", id), Service: "s", Min: new(id), To: base.Add(time.Hour), At: base.Add(time.Duration(at)),
 				Cleared: at%2 == 1, Reason: fmt.Sprint(at),
 			}
 			return Operations{

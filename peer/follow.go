@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
@@ -95,7 +97,7 @@ func (o *Options) follow(ctx context.Context, address string) error {
 	if err != nil {
 		return fmt.Errorf("leader at %s: %w", address, err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // nothing is left to be lost
 	if o.TokenFile != "" {
 		token, err := readToken(o.TokenFile)
 		if err != nil {
@@ -107,21 +109,16 @@ func (o *Options) follow(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	received := make(chan error, 1)
-	go func() { received <- o.receive(stream) }()
-	sent := make(chan error, 1)
-	go func() { sent <- o.report(ctx, stream) }()
-	select {
-	case err = <-received:
-		cancel()
-		<-sent
-	case err = <-sent:
-		cancel()
-		if after := <-received; after != nil && !errors.Is(err, context.Canceled) {
-			err = after // says why sending failed
+	group, inner := errgroup.WithContext(ctx)
+	context.AfterFunc(inner, cancel) // what ends one direction ends the other
+	group.Go(func() error { return o.receive(stream) })
+	group.Go(func() error {
+		if err := o.report(inner, stream); !errors.Is(err, io.EOF) {
+			return err
 		}
-	}
-	return err
+		return nil // the stream is over, and receiving says why
+	})
+	return group.Wait()
 }
 
 // largestPart is well above what the leader puts into one message, should a single entry be larger than that.

@@ -207,9 +207,8 @@ func TestPushFollows(t *testing.T) {
 // TestOperationsSpread sets an override and a freeze on a follower: the leader obeys, and so does the next one.
 func TestOperationsSpread(t *testing.T) {
 	w, leader, follower, _ := pair(t, 0)
-	twelve := 12
 	set, err := follower.engine.SetOverride(engine.Override{
-		Service: "ml/chat", Min: &twelve, To: w.at().Add(time.Hour), Reason: "launch", Who: "test",
+		Service: "ml/chat", Min: new(12), To: w.at().Add(time.Hour), Reason: "launch", Who: "test",
 	})
 	if err != nil {
 		t.Fatal(err)

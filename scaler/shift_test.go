@@ -53,8 +53,8 @@ func fillTimes(v reflect.Value, at time.Time) {
 	case v.Type() == reflect.TypeFor[time.Time]():
 		v.Set(reflect.ValueOf(at))
 	case v.Kind() == reflect.Struct:
-		for i := range v.NumField() {
-			fillTimes(v.Field(i), at)
+		for _, field := range v.Fields() {
+			fillTimes(field, at)
 		}
 	case v.Kind() == reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
@@ -67,8 +67,8 @@ func visitTimes(path string, v reflect.Value, visit func(string, time.Time)) {
 	case v.Type() == reflect.TypeFor[time.Time]():
 		visit(path, v.Interface().(time.Time))
 	case v.Kind() == reflect.Struct:
-		for i := range v.NumField() {
-			visitTimes(path+"."+v.Type().Field(i).Name, v.Field(i), visit)
+		for field, value := range v.Fields() {
+			visitTimes(path+"."+field.Name, value, visit)
 		}
 	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
