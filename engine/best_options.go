@@ -108,7 +108,7 @@ func (e *Engine) choose(policy *expander.Policy, request expander.Request, now t
 		}
 	}()
 	if e.cluster != nil {
-		view = e.cluster.ExpanderView(now)
+		view = e.suspected(e.cluster.ExpanderView(now))
 	}
 	decision, history := expander.Select(policy, view, request, h, now)
 	if problem := check(&decision, request, policy); problem != "" {

@@ -116,6 +116,7 @@ type Engine struct {
 	placement  placement
 	situations situations
 	lockstep   lockstep
+	links      links
 	operations operations
 	// failOpen counts requests that kept every option because of a fault; reloadFailing is set from a configuration
 	// that could not be loaded to the next one that could.

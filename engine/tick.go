@@ -20,6 +20,7 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) {
 	if !e.Leading() {
 		return
 	}
+	e.learnBoots(at)
 	e.evaluate(ctx, at, e.due(func(*service) bool { return true }))
 	e.lastTick.Store(at.UnixNano())
 	e.lockstep.feed.poke()
@@ -146,6 +147,7 @@ func (e *Engine) enter(b *batch, s *service) {
 			r.inputs.CurrentReplicas = r.inputs.Pods.Ready + len(r.inputs.Pods.Starting)
 		}
 		e.guard("reading the replicas", s, func() { e.readReplicas(s.trigger, &r.inputs) })
+		e.guard("reading the nodes", s, func() { e.span(s, &r.inputs, b.at) })
 	}
 	r.asked = s.ask(!r.inputs.Pods.Known)
 	if r.asked.pods >= 0 {
@@ -214,7 +216,7 @@ func multiply(samples []scaler.Sample, pods scaler.Pods) ([]scaler.Sample, error
 	}
 	out := make([]scaler.Sample, len(samples))
 	for i, s := range samples {
-		out[i] = scaler.Sample{At: s.At, Value: s.Value * float64(pods.Ready)}
+		out[i] = scaler.Sample{At: s.At, Value: s.Value * float64(pods.Serving())}
 	}
 	return out, nil
 }

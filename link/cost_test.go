@@ -17,8 +17,6 @@ var (
 	unlimited = Rate{Burst: 1 << 20}
 )
 
-
-
 func replica(id string, c Capacity) Replica {
 	return Replica{ID: id, Name: id, Node: "n-" + id, Pool: string(c), Capacity: c, Ready: true, Created: noon.Add(-time.Hour)}
 }

@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/warmpool/warmpool/expander"
+	"github.com/warmpool/warmpool/link"
+)
+
+// crossing translates what the expander half knows, at one time, into the terms of package link.
+type crossing struct {
+	policy *expander.Policy
+	view   expander.View
+	last   *placed
+	now    time.Time
+
+	// facts and states are worked out once for all services of a tick.
+	facts  map[string]expander.GroupFacts
+	states map[string][]link.PoolState
+}
+
+// crossing is what is known at a time, the same for all services of a tick. The caller holds links.mu.
+func (e *Engine) crossing(at time.Time) *crossing {
+	policy, last := e.config.Load().Expander, e.placement.last.Load()
+	if last == nil {
+		last = &nothingPlaced
+	}
+	if c := e.links.crossing; c != nil && c.now.Equal(at) && c.policy == policy && c.last == last {
+		return c
+	}
+	c := &crossing{policy: policy, view: e.view(at), last: last, now: at, states: map[string][]link.PoolState{}, facts: map[string]expander.GroupFacts{}}
+	if policy != nil {
+		for i := range last.groups {
+			c.facts[last.groups[i].ID] = policy.Describe(&last.groups[i])
+		}
+	}
+	e.links.crossing = c
+	return c
+}
+
+// nothingPlaced stands for the time before the first request.
+var nothingPlaced placed
+
+// describe completes the replicas by what the policy says about their groups.
+func (c *crossing) describe(t *link.Target) {
+	for i := range t.Replicas {
+		r := &t.Replicas[i]
+		if f, ok := c.facts[r.Pool]; ok && f.CapacityType != expander.CapacityUnknown {
+			r.Capacity = link.Capacity(f.CapacityType)
+		}
+		g, ok := c.view.Groups[r.Pool]
+		atMinimum := ok && g.Min > 0 && g.Nodes >= 0 && g.Nodes <= g.Min
+		r.Paid = r.Node != "" && (r.Capacity == link.Reserved || (atMinimum && r.Capacity == link.OnDemand))
+	}
+}
+
+// waiting are the replicas without a node, with the newest order that covers them as long as it is open.
+func (c *crossing) waiting(replicas []link.Replica) []link.Waiting {
+	var out []link.Waiting
+	for i := range replicas {
+		r := &replicas[i]
+		if r.Node != "" || r.Ready {
+			continue
+		}
+		w := link.Waiting{Replica: r.ID}
+		if choice, ok := c.choice(r.ID); ok && c.open(choice) {
+			w.Attempt, w.Pool, w.Ordered = choice.ID, choice.Group, choice.At
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// choice is the newest choice that covers a pod.
+func (c *crossing) choice(pod string) (expander.Choice, bool) {
+	known := c.last.history.Pods[pod].Choices
+	if len(known) == 0 {
+		return expander.Choice{}, false
+	}
+	var newest expander.Choice
+	found := false
+	for _, choice := range c.last.history.Choices {
+		if slices.Contains(known, choice.ID) && !choice.At.Before(newest.At) {
+			newest, found = choice, true
+		}
+	}
+	return newest, found
+}
+
+// open tells whether the nodes of a choice are neither here nor known to have failed.
+func (c *crossing) open(choice expander.Choice) bool {
+	return !choice.Observed && !choice.Failed && !choice.Delivered && !c.came(choice)
+}
+
+// came tells whether the group has more registered nodes than when the choice was made.
+func (c *crossing) came(choice expander.Choice) bool {
+	g, ok := c.view.Groups[choice.Group]
+	return ok && choice.Registered >= 0 && g.Registered > choice.Registered
+}
+
+// pools are the groups that a workload may grow, in any of its stages. Without a view of their state nothing is known
+// of any, and none is listed.
+func (c *crossing) pools(workload string) []link.PoolState {
+	if c.policy == nil || workload == "" || !c.view.Known {
+		return nil
+	}
+	if known, ok := c.states[workload]; ok {
+		return known
+	}
+	held := map[string]expander.FailureState{}
+	if c.policy.Mode == expander.Active {
+		for _, f := range expander.HeldBack(c.policy, c.last.history, workload, c.last.groups, c.now) {
+			held[f.GroupID] = f
+		}
+	}
+	var out []link.PoolState
+	for i := range c.last.groups {
+		g := &c.last.groups[i]
+		if c.policy.StageOf(workload, g) == 0 {
+			continue
+		}
+		p := link.PoolState{Pool: g.ID, Capacity: link.Capacity(c.facts[g.ID].CapacityType), Nodes: -1, Max: -1}
+		if seen, ok := c.view.Groups[g.ID]; ok {
+			p.Nodes, p.Max = max(seen.Nodes, seen.Target), seen.Max
+			if b := seen.Backoff; b != nil {
+				p.HeldUntil, p.HeldBy = c.backoffEnd(b), "the Cluster Autoscaler backs off after "+string(b.Class)
+			}
+		}
+		if f, ok := held[g.ID]; ok && f.Proven && f.Until.After(p.HeldUntil) {
+			p.HeldUntil, p.HeldBy = f.Until, "it failed with "+string(f.Class)
+		}
+		out = append(out, p)
+	}
+	c.states[workload] = out
+	return out
+}
+
+// backoffEnd is when the autoscaler's backoff may end: it lasts five minutes at least, and is seen while it lasts.
+func (c *crossing) backoffEnd(b *expander.Backoff) time.Time {
+	const shortest = 5 * time.Minute
+	if until := b.Since.Add(shortest); !b.Since.IsZero() && until.After(c.now) {
+		return until
+	}
+	return c.now.Add(time.Minute)
+}
+
+// base is how many of a service's replicas are its part of the on-demand base of its workload.
+func (c *crossing) base(workload string, replicas int) int {
+	if c.policy == nil {
+		return 0
+	}
+	i := slices.IndexFunc(c.policy.Workloads, func(w expander.Workload) bool { return w.Name == workload })
+	if i < 0 {
+		return 0
+	}
+	configured := c.policy.Workloads[i].OnDemandBase
+	part := configured.Share * float64(replicas)
+	if configured.Count > 0 {
+		all := 0
+		for _, n := range c.view.CapacityReplicas[workload] {
+			all += n
+		}
+		own := float64(configured.Count)
+		if all > replicas && replicas > 0 {
+			own *= float64(replicas) / float64(all)
+		}
+		part = max(part, own)
+	}
+	return int(math.Ceil(part - 1e-9))
+}
+
+// learnBoots watches the choices whose nodes are on the way, and records how long they took when the first of them
+// joins. A choice that was not seen before its nodes came teaches nothing. It also forgets services that are gone.
+func (e *Engine) learnBoots(at time.Time) {
+	l := &e.links
+	l.keep(func(id string) bool { _, ok := e.services.get(id); return ok })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := e.crossing(at)
+	if !c.view.Known {
+		return
+	}
+	watched := make(map[uint64]bool, len(l.watched))
+	for _, choice := range c.last.history.Choices {
+		switch {
+		case choice.Observed || choice.Registered < 0:
+		case c.came(choice):
+			if l.watched[choice.ID] {
+				l.boots = l.boots.Learn(choice.Group, at.Sub(choice.At))
+			}
+		case !choice.Failed && !choice.Delivered:
+			watched[choice.ID] = true
+		}
+	}
+	l.watched = watched
+}
+
+// suspected adds the orders that are late to what the expander sees of failures.
+func (e *Engine) suspected(view expander.View) expander.View {
+	l := &e.links
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen := map[uint64]bool{}
+	for _, one := range l.byID {
+		for _, late := range one.late {
+			if !seen[late.Attempt] {
+				seen[late.Attempt] = true
+				view.Failures = append(slices.Clip(view.Failures), expander.Failure{
+					At: late.Since, GroupID: late.Pool, Class: expander.FailureOther, Reason: "late", Suspected: true,
+				})
+			}
+		}
+	}
+	slices.SortStableFunc(view.Failures, func(a, b expander.Failure) int { return a.At.Compare(b.At) })
+	return view
+}
