@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/warmpool/warmpool/expander"
+)
+
+const expanderOnly = `
+apiVersion: warmpool.dev/v1alpha1
+kind: Config
+prometheus: {url: "http://127.0.0.1:1"}
+caVersion: "1.36"
+pools: [{name: all, match: {nodeGroups: ["."]}, capacityType: on-demand}]
+expander:
+  mode: active
+  workloads: [{name: any, stages: [{pools: [all]}]}]
+`
+
+// kubeconfigFor writes a kubeconfig for a server without TLS.
+func kubeconfigFor(t *testing.T, url string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: x\ncontexts: [{name: x, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", url)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// An API server that answers nothing useful, or not at all, delays no answer: the choice is made as without a cluster.
+func TestServeWithoutTheAPIServer(t *testing.T) {
+	hanging := make(chan struct{})
+	defer close(hanging)
+	for name, handler := range map[string]http.HandlerFunc{
+		"refuses": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) },
+		"hangs": func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-hanging:
+			case <-r.Context().Done():
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := httptest.NewServer(handler)
+			t.Cleanup(api.Close)
+			s := startService(t, expanderOnly, "--kubeconfig", kubeconfigFor(t, api.URL))
+			request := expander.Request{
+				Pods:    []expander.Pod{{UID: "u", Requests: expander.Resources{MilliCPU: 1}}},
+				Groups:  []expander.Group{{ID: "a", Allocatable: expander.Resources{MilliCPU: 1000, Memory: 1}}},
+				Options: []expander.Option{{GroupID: "a", NodeCount: 1, Pods: []int{0}}},
+			}
+			before := time.Now()
+			d, err := s.engine.BestOptions(t.Context(), request)
+			if took := time.Since(before); err != nil || len(d.Answer) != 1 || took > 500*time.Millisecond {
+				t.Errorf("answer %v, %v, after %v", d.Answer, err, took)
+			}
+			if v := s.cluster.view.ExpanderView(time.Now()); v.Known {
+				t.Errorf("view %+v", v)
+			}
+		})
+	}
+}
+
+// Without a kubeconfig outside of a pod, and with "none" anywhere, there is no view; a file that is not there is a
+// mistake that is found at the start.
+func TestServeWithoutACluster(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	if s := startService(t, expanderOnly); s.cluster != nil {
+		t.Error("a view of a cluster from nowhere")
+	}
+	t.Setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+	if s := startService(t, expanderOnly, "--kubeconfig", "none"); s.cluster != nil {
+		t.Error("a view of a cluster that was turned off")
+	}
+	f := serveFlags{kubeconfig: filepath.Join(t.TempDir(), "missing")}
+	if _, err := openCluster(&f, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "--kubeconfig") || !strings.Contains(err.Error(), "none") {
+		t.Errorf("%v, want an error that names the flag and the way out", err)
+	}
+}
