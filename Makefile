@@ -112,8 +112,12 @@ fuzz: ## Fuzz every decoder for FUZZTIME each
 # --- measure
 
 .PHONY: bench
-bench: build ## The fixed benchmark subset; writes docs/benchmarks.md
+bench: ## The fixed benchmark subset on recorded traces (TRACES=dir); writes docs/benchmarks.md
 	tools/bench.sh
+
+.PHONY: bench-full
+bench-full: ## Every series, need and start-up time: hours; writes docs/benchmarks.md
+	tools/bench.sh -full
 
 # --- ship
 

@@ -35,15 +35,25 @@ const (
 	replayService   = "service"
 )
 
-// standardShort is the share of time slots that may be short, the default of the configuration.
-const standardShort = 0.01
+// shortAt is the share of time slots that may be short at a planned share of a replica: the default of the configuration
+// up to the default share, and more the more frugal the plan is, so that one dial turns both.
+func shortAt(utilization float64) float64 {
+	switch {
+	case utilization <= 0.85:
+		return 0.01
+	case utilization < 0.95:
+		return 0.05
+	default:
+		return 0.1
+	}
+}
 
 func newWarmpool(e Env, utilization float64) (sim.Policy, error) {
 	return newEngine("warmpool", e, fmt.Sprintf(`
     perReplica: {concurrency: %d, serviceTime: %s, maxUtilization: %v}
     gpuUtilization: {scaleUp: %v}
     forecast: {mode: active, rate: gateway, maxShort: %v%%, timeZone: UTC, maxPrewarm: 100%%}`,
-		sim.Slots, e.Load.MeanHold.Round(time.Millisecond), utilization, utilization, 100*standardShort))
+		sim.Slots, e.Load.MeanHold.Round(time.Millisecond), utilization, utilization, 100*shortAt(utilization)))
 }
 
 func newWarmpoolReactive(e Env, utilization float64) (sim.Policy, error) {

@@ -24,6 +24,8 @@ type TrafficOptions struct {
 	Need float64
 	// Sweep runs every value of each policy's knob and compares at equal lateness.
 	Sweep bool
+	// Coarse sweeps every other value only.
+	Coarse bool
 	// HourlyCost is the price of a replica.
 	HourlyCost float64
 	Progress   Progress
@@ -204,8 +206,8 @@ func plan(o TrafficOptions) ([]job, error) {
 			if err != nil {
 				return nil, err
 			}
-			for _, v := range swept {
-				if v != standard {
+			for i, v := range swept {
+				if v != standard && (!o.Coarse || i%2 == 1) {
 					values = append(values, v)
 				}
 			}

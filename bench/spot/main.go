@@ -19,7 +19,7 @@ func main() {
 }
 
 // headrooms are the shares of the need that the scaler keeps on top; they make the curve of each policy.
-var headrooms = []float64{-0.1, 0, 0.12, 0.25, 0.45, 0.7, 1.1, 1.8, 3}
+var headrooms = []float64{-0.1, 0, 0.12, 0.25, 0.45, 0.7, 1.1, 1.8}
 
 var policies = []policy{
 	{name: "all on-demand", onDemand: true},

@@ -31,7 +31,7 @@ const (
 	// meanNeed is the mean number of replicas that every series is scaled to.
 	meanNeed = 8
 	// shortest and longest are the spans of a series that is used: the last ones of a longer recording are.
-	shortest, longest = 6 * 24 * time.Hour, 8 * 24 * time.Hour
+	shortest, longest = 6 * 24 * time.Hour, 6 * 24 * time.Hour
 )
 
 var ratePattern = regexp.MustCompile(`_(10s|15s|1m|5m|10m|30m)\.csv(\.gz)?$`)
