@@ -81,10 +81,9 @@ func whyOf(d *scaler.Decision) string {
 		return d.Unavailable
 	}
 	why := d.Binding
-	for _, v := range d.Votes {
-		if clause, _, _ := strings.Cut(v.Text, ";"); v.Name == d.Binding && clause != "" {
-			why += ": " + clause
-		}
+	if i := slices.IndexFunc(d.Votes, func(v scaler.Vote) bool { return v.Name == d.Binding && v.Text != "" }); i >= 0 {
+		clause, _, _ := strings.Cut(d.Votes[i].Text, ";")
+		why += ": " + clause
 	}
 	if d.Limited != "" {
 		why += "; limited by " + d.Limited

@@ -22,7 +22,7 @@ const complaints = [];
 
 before(async () => {
   if (skip) return;
-  demo = await startDemo(240);
+  demo = await startDemo(300);
   browser = await launch();
   page = await open({ viewport: { width: 1280, height: 860 } });
 });
@@ -64,8 +64,8 @@ async function check(where = page) {
 const service = async () => (await demo.get('services')).services[0].id;
 const choice = async (fits) => (await demo.get('decisions?kind=expander&limit=1000')).decisions.find(fits);
 
-test('the overview shows every service with its target and why, health, and warnings with a remedy', { skip, timeout: 200e3 }, async () => {
-  await until(demo, 10.9);
+test('the overview shows every service with its target and why, health, and warnings with a remedy', { skip, timeout: 240e3 }, async () => {
+  await until(demo, 10.6);
   await visit('', 'Overview');
   const row = page.locator('table tr', { hasText: 'ai-prod/llm-7b' });
   assert.match(await row.innerText(), /ai-prod\/llm-7b\s+\d+\s+\d+\s+\d+\s+\w+/);
@@ -74,6 +74,19 @@ test('the overview shows every service with its target and why, health, and warn
   assert.match(await page.locator('.warnings .remedy').first().innerText(), /\w{3}/);
   await check();
   await picture('overview');
+});
+
+test('pools, and one node group with when it is tried again', { skip }, async () => {
+  await visit('#/pools', 'Pools');
+  assert.match(await page.locator('table tr', { hasText: 'elastic-spot-g5' }).first().innerText(), /spot/);
+  assert.equal(await page.getByRole('heading', { name: 'Against least-waste' }).count(), 1);
+  await check();
+  await picture('pools', page, { fullPage: false });
+  await page.getByRole('link', { name: 'elastic-spot-g5' }).first().click();
+  await page.locator('h1', { hasText: 'elastic-spot-g5' }).waitFor();
+  assert.match(await page.locator('main').innerText(), /May be tried again/);
+  await check();
+  await picture('group', page, { fullPage: false });
 });
 
 test('the service page has charts, votes, prewarm plan, forecast quality and what-if', { skip }, async () => {
@@ -112,19 +125,6 @@ test('a chart is read with the arrow keys and as a table', { skip }, async () =>
   assert.equal(await plot.evaluate((node) => document.activeElement === node), true, 'the focus stays while the page is live');
   await page.locator('figure', { has: plot }).getByText('As a table').click();
   assert.equal(await page.locator('figure', { has: plot }).locator('tbody tr').count(), 25);
-});
-
-test('pools, and one node group with when it is tried again', { skip }, async () => {
-  await visit('#/pools', 'Pools');
-  assert.match(await page.locator('table tr', { hasText: 'elastic-spot-g5' }).first().innerText(), /spot/);
-  assert.equal(await page.getByRole('heading', { name: 'Against least-waste' }).count(), 1);
-  await check();
-  await picture('pools', page, { fullPage: false });
-  await page.getByRole('link', { name: 'elastic-spot-g5' }).first().click();
-  await page.locator('h1', { hasText: 'elastic-spot-g5' }).waitFor();
-  assert.match(await page.locator('main').innerText(), /May be tried again/);
-  await check();
-  await picture('group', page, { fullPage: false });
 });
 
 test('decisions are filtered, and one is shown in full with JSON and the command that replays it', { skip }, async () => {

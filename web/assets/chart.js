@@ -21,7 +21,7 @@ export function chart(options) {
   const y = (v) => inner.y + inner.h - (Math.min(v, top) / top) * inner.h;
   const at = Math.min(Math.max(cursors.get(id) ?? now, from), to);
   const readout = series.map((s) => [s, valueAt(s, at)]);
-  const applied = strips.map((s) => [s.name, s.bands.find((b) => at >= b.from && at < b.to)?.name ?? '–']);
+  const applied = strips.map((s) => [s.name, s.bands.find((b) => at >= b.from && at <= b.to)?.name ?? '–']);
   const said = readout.map(([s, v]) => `${s.name} ${v}`).concat(applied.map((pair) => pair.join(' '))).join(', ');
 
   const move = (figure, t) => {

@@ -86,7 +86,7 @@ export function baselineText(d) {
 export function candidateTable(d) {
   const word = (name) => ({ name, kind: 'word' });
   const cols = ['Group', word('Pool'), word('Capacity'), { name: 'Nodes', kind: 'num' }, { name: 'Pods', kind: 'num' }, { name: '$ an hour', kind: 'num' },
-    { name: 'GPU unused', kind: 'num' }, { name: 'CPU unused', kind: 'num' }, { name: 'Memory unused', kind: 'num' }, { name: 'Score', kind: 'num' }, 'Result'];
+    { name: 'GPU unused', kind: 'num' }, { name: 'CPU unused', kind: 'num' }, { name: 'Memory unused', kind: 'num' }, { name: 'Score', kind: 'num' }, { name: 'Result', kind: 'wide' }];
   return table('Candidates: every option with its numbers', cols, d.candidates.map((c) => [
     groupLink(c.id), c.pool || '–', c.capacityType || '–', c.nodeCount, c.pods, dollars(c.cost), percent(c.waste.gpu), percent(c.waste.cpu),
     percent(c.waste.memory), num(c.score), candidateResult(d, c)]), { rowClass: (i) => (d.selected?.includes(d.candidates[i].id) ? 'chosen' : null) });
