@@ -27,6 +27,8 @@ type Options struct {
 	WatchStalls bool
 	// StallAfter is how long pods may wait in silence, two minutes by default.
 	StallAfter time.Duration
+	// WriteCosts lets deletion costs be written on pods; without it [Cluster.WriteCosts] does nothing.
+	WriteCosts bool
 	// Log and Metrics may be nil.
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
@@ -61,6 +63,8 @@ type Cluster struct {
 	starts   startRecords
 	reclaims reclaimRecords
 	stalls   stallWatch
+	notices  noticeRecords
+	costs    costWriter
 }
 
 // New makes a view of the cluster that clients lead to. Nothing is read until [Cluster.Run].
@@ -84,6 +88,8 @@ func New(o Options) (*Cluster, error) {
 	c.starts.init()
 	c.reclaims.init()
 	c.stalls.init()
+	c.notices.init()
+	c.costs.init()
 	c.listSources()
 	if err := c.handle(); err != nil {
 		return nil, err
@@ -100,6 +106,7 @@ func (c *Cluster) Run(ctx context.Context) {
 		group.Go(func() { s.informer.RunWithContext(ctx) })
 	}
 	group.Go(func() { c.refreshLoop(ctx) })
+	group.Go(func() { c.writeCosts(ctx) })
 	group.Wait()
 }
 
@@ -154,6 +161,9 @@ func (c *Cluster) handle() error {
 		UpdateFunc: func(before, after any) { c.podChanged(before.(*pod), after.(*pod)) },
 		DeleteFunc: func(gone any) { c.podGone(gone) },
 	}); err != nil {
+		return err
+	}
+	if err := c.watchNotices(); err != nil {
 		return err
 	}
 	_, err := c.nodes.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -53,13 +53,15 @@ var (
 		"How long the first of them has waited; 0 without any.", nil, nil)
 	descCall = prometheus.NewDesc("warmpool_expander_last_call_timestamp_seconds",
 		"Newest request of the Cluster Autoscaler that any instance answered; absent if none is known.", nil, nil)
+	descCosts = prometheus.NewDesc("warmpool_pod_deletion_cost_writes_total",
+		"Deletion costs written on pods so that fall-back nodes empty first, by result: ok, error.", []string{"result"}, nil)
 	descStall = prometheus.NewDesc("warmpool_expander_stalled",
 		"1 if pods wait for a GPU and nothing happens, by reason: upcoming-nodes, no-option, autoscaler-silent, no-call.", []string{"reason"}, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descAge, descSource, descStatus, descNodes, descGPUs, descReclaims, descPending, descPendingAge, descCall, descStall} {
+	for _, d := range []*prometheus.Desc{descAge, descSource, descStatus, descNodes, descGPUs, descReclaims, descPending, descPendingAge, descCall, descStall, descCosts} {
 		out <- d
 	}
 }
@@ -73,6 +75,11 @@ func (m collector) Collect(out chan<- prometheus.Metric) {
 	gauge(descAge, c.Age(now).Seconds())
 	for _, s := range c.sources {
 		gauge(descSource, one(s.readable() && s.lost().IsZero()), s.name)
+	}
+	if c.options.WriteCosts {
+		written, failed := c.CostWrites()
+		out <- prometheus.MustNewConstMetric(descCosts, prometheus.CounterValue, float64(written), "ok")
+		out <- prometheus.MustNewConstMetric(descCosts, prometheus.CounterValue, float64(failed), "error")
 	}
 	s := c.current.Load()
 	if !s.statusAt.IsZero() {

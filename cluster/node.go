@@ -4,12 +4,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/warmpool/warmpool/expander"
+	"github.com/warmpool/warmpool/link"
 )
 
 // node is what is kept of a node.
@@ -23,6 +25,9 @@ type node struct {
 	// reclaimed nodes carry a notice of the provider; leaving ones are taken away by an autoscaler. A cordon tells
 	// neither: the handlers of reclaim notices cordon as people do.
 	reclaimed, leaving bool
+	// notice is what announces the end of the machine; noticed tells whether anything does.
+	notice  link.Notice
+	noticed bool
 	// accelerators is how many the node advertises.
 	accelerators int64
 }
@@ -85,6 +90,7 @@ func trimNode(o any) (any, error) {
 		n.reclaimed = n.reclaimed || slices.Contains(reclaimTaints, t.Key)
 		n.leaving = n.leaving || slices.Contains(leavingTaints, t.Key)
 	}
+	n.notice, n.noticed = link.ReadNotices(marksOf(full), time.Now())
 	for name, quantity := range full.Status.Allocatable {
 		if whole := quantity.Value(); whole > 0 {
 			n.accelerators += expander.Accelerators{}.Accelerated(map[string]int64{string(name): whole})

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/warmpool/warmpool/expander"
+	"github.com/warmpool/warmpool/link"
 	"github.com/warmpool/warmpool/wire"
 )
 
@@ -32,8 +33,10 @@ type pod struct {
 	// unschedulableSince is since when the scheduler finds no node; 0 also while the pod is held back by a gate.
 	unschedulableSince int64
 	priority           int32
-	accelerators       int32
-	claims             []claimRef
+	// cost is the deletion cost that the pod carries; nil without one, or with one that is no number.
+	cost         *int32
+	accelerators int32
+	claims       []claimRef
 	// shape is what a policy matches workloads by, of pods that want an accelerator.
 	shape unique.Handle[string]
 }
@@ -86,6 +89,9 @@ func trimPod(o any) (any, error) {
 		if size, err := strconv.ParseInt(full.Annotations[leaderSize], 10, 32); err == nil && size > 0 {
 			p.size = int32(size)
 		}
+	}
+	if cost, err := strconv.ParseInt(full.Annotations[link.CostAnnotation], 10, 32); err == nil {
+		p.cost = new(int32(cost))
 	}
 	if full.Spec.Priority != nil {
 		p.priority = *full.Spec.Priority

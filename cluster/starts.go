@@ -85,10 +85,23 @@ func (r *startRecords) of(target string) []Start {
 	return slices.Clone(r.by[target])
 }
 
-// times are the starts that tell how long the next one takes, oldest first: on the GPU model of the newest one where
+// times are how long the telling starts took.
+func (r *startRecords) times(target string) []time.Duration {
+	all := r.telling(target)
+	if len(all) == 0 {
+		return nil
+	}
+	out := make([]time.Duration, len(all))
+	for i := range all {
+		out[i] = all[i].Took
+	}
+	return out
+}
+
+// telling are the starts that tell how long the next one takes, oldest first: on the GPU model of the newest one where
 // there are enough, seen rather than guessed where there are enough. Warm and cold ones both count: the next start
 // does not know yet which it will be.
-func (r *startRecords) times(target string) []time.Duration {
+func (r *startRecords) telling(target string) []Start {
 	all := r.of(target)
 	if len(all) == 0 {
 		return nil
@@ -108,11 +121,7 @@ func (r *startRecords) times(target string) []time.Duration {
 			all = some
 		}
 	}
-	out := make([]time.Duration, len(all))
-	for i := range all {
-		out[i] = all[i].Took
-	}
-	return out
+	return all
 }
 
 // Starts returns the recorded starts of the target of a scaled object, oldest first.

@@ -12,9 +12,9 @@ import (
 
 // A TargetReader is a [Cluster] that knows where the replicas of a scale target run.
 type TargetReader interface {
-	// Target returns the replicas of the target of a scaled object, and one of its pods as a policy matches workloads by
+	// ReplicasOf returns the replicas of the target of a scaled object, and one of its pods as a policy matches workloads by
 	// it; nil without one. It is false when they are not known.
-	Target(namespace, scaledObject string, now time.Time) (target link.Target, example *expander.Pod, ok bool)
+	ReplicasOf(namespace, scaledObject string, now time.Time) (target link.Target, example *expander.Pod, ok bool)
 }
 
 // A StartReader is a [Cluster] that tells warm starts from cold ones.
@@ -91,7 +91,7 @@ func (e *Engine) span(s *service, inputs *scaler.Inputs, at time.Time) {
 	if !ok || s.trigger == nil || !inputs.Pods.Known {
 		return
 	}
-	target, example, ok := reader.Target(s.trigger.Namespace, s.trigger.ScaledObject, at)
+	target, example, ok := reader.ReplicasOf(s.trigger.Namespace, s.trigger.ScaledObject, at)
 	if !ok {
 		return
 	}

@@ -1,0 +1,140 @@
+package cluster
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/warmpool/warmpool/link"
+)
+
+func twoNodes() []runtime.Object {
+	return these(
+		scaledObjectOf("ai", "llm", "", "llm"),
+		nodeOf("spot-1", map[string]string{"karpenter.sh/capacity-type": "spot"}),
+		nodeOf("od-1", map[string]string{"karpenter.sh/capacity-type": "on-demand"}),
+		podOf("ai", "llm-a", ofDeployment("llm"), withGPU(1), on("spot-1"), isReady),
+		podOf("ai", "llm-b", ofDeployment("llm"), withGPU(1), on("od-1"), isReady),
+		podOf("ai", "llm-c", ofDeployment("llm"), withGPU(1), unschedulable),
+	)
+}
+
+func (w *world) replicas() map[string]link.Replica {
+	w.t.Helper()
+	target, example, ok := w.view.ReplicasOf("ai", "llm", time.Now())
+	if !ok || target.Owner != "ReplicaSet" || target.Namespace != "ai" || example == nil {
+		w.t.Fatalf("target %+v, example %v, %v", target, example, ok)
+	}
+	out := map[string]link.Replica{}
+	for _, r := range target.Replicas {
+		out[r.Name] = r
+	}
+	return out
+}
+
+func TestReplicasOf(t *testing.T) {
+	inWorld(t, Options{}, twoNodes, func(w *world) {
+		got := w.replicas()
+		if a := got["llm-a"]; a.Capacity != link.Spot || a.Node != "spot-1" || !a.Ready || !a.Doomed.IsZero() || a.Cost != nil {
+			t.Errorf("on spot: %+v", a)
+		}
+		if b := got["llm-b"]; b.Capacity != link.OnDemand {
+			t.Errorf("on on-demand: %+v", b)
+		}
+		if c := got["llm-c"]; c.Node != "" || c.Ready || c.Capacity != link.Unknown {
+			t.Errorf("without a node: %+v", c)
+		}
+		if _, _, ok := w.view.ReplicasOf("ai", "other", time.Now()); ok {
+			t.Error("a scaled object that does not exist has replicas")
+		}
+	})
+}
+
+// A taint without a time counts from when it was first seen, whatever changes on the node afterwards; a withdrawn one
+// counts no more.
+func TestNoticeOfANode(t *testing.T) {
+	inWorld(t, Options{}, twoNodes, func(w *world) {
+		at := time.Now()
+		w.changeNode("spot-1", func(n *corev1.Node) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "aws-node-termination-handler/spot-itn", Value: "x", Effect: corev1.TaintEffectNoSchedule})
+		})
+		select {
+		case <-w.view.Noticed():
+		default:
+			t.Error("nobody is told of the notice")
+		}
+		w.wait(30 * time.Second)
+		w.changeNode("spot-1", func(n *corev1.Node) { n.Annotations = map[string]string{"other": "change"} })
+		if a := w.replicas()["llm-a"]; !a.Doomed.Equal(at) {
+			t.Errorf("notice at %v, want %v", a.Doomed, at)
+		}
+		w.changeNode("spot-1", func(n *corev1.Node) { n.Spec.Taints = nil })
+		if a := w.replicas()["llm-a"]; !a.Doomed.IsZero() {
+			t.Errorf("still doomed since %v", a.Doomed)
+		}
+		w.changeNode("spot-1", func(n *corev1.Node) {
+			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
+				Type: "VMEventScheduled", Status: corev1.ConditionTrue, Message: "Preempt Scheduled: Mon", LastTransitionTime: metav1.NewTime(at),
+			})
+		})
+		if a := w.replicas()["llm-a"]; !a.Doomed.Equal(at) {
+			t.Errorf("condition at %v, want %v", a.Doomed, at)
+		}
+	})
+}
+
+func TestWriteCosts(t *testing.T) {
+	inWorld(t, Options{WriteCosts: true}, twoNodes, func(w *world) {
+		b := w.replicas()["llm-b"]
+		w.view.WriteCosts("ai", []link.CostChange{{ID: b.ID, Name: b.Name, Cost: link.CostFallBack}, {ID: "gone", Name: "gone", Cost: link.CostPaid}})
+		w.wait(time.Second)
+		if cost := w.replicas()["llm-b"].Cost; cost == nil || *cost != link.CostFallBack {
+			t.Fatalf("the pod carries %v", cost)
+		}
+		if written, failed := w.view.CostWrites(); written != 2 || failed != 0 {
+			t.Errorf("%d written, %d failed; a pod that is gone is no failure", written, failed)
+		}
+		target, _, _ := w.view.ReplicasOf("ai", "llm", time.Now())
+		if plan, _ := link.PlanCosts(target, 0, link.Rate{Burst: 9}, link.Bucket{}, time.Now()); len(plan.Changes) > 0 {
+			t.Errorf("what was written is planned again: %v", plan.Changes)
+		}
+		w.typed.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "llm-a", nil)
+		})
+		w.view.WriteCosts("ai", []link.CostChange{{ID: "ai-llm-a", Name: "llm-a", Cost: link.CostPaid}})
+		w.wait(time.Second)
+		if _, failed := w.view.CostWrites(); failed != 1 {
+			t.Errorf("%d failures, want the refused write", failed)
+		}
+	})
+}
+
+// Without the permission to write nothing is sent, and a flood finds no more room than there is.
+func TestWriteCostsIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{}, nil)
+		w.view.WriteCosts("ai", []link.CostChange{{ID: "a", Name: "a"}})
+		if n := len(w.view.costs.queue); n != 0 {
+			t.Errorf("%d writes wait although they are off", n)
+		}
+		w.view.options.WriteCosts = true
+		for range 2 {
+			var flood []link.CostChange
+			for i := range 3 * mostCosts {
+				flood = append(flood, link.CostChange{ID: string(rune('a' + i)), Name: "p", Cost: link.CostPaid})
+			}
+			w.view.WriteCosts("ai", flood)
+		}
+		if n := len(w.view.costs.queue); n != mostCosts {
+			t.Errorf("%d writes wait, want %d", n, mostCosts)
+		}
+	})
+}
