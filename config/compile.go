@@ -32,7 +32,7 @@ var notBuilt = []struct {
 	refused func(*file) bool
 	remedy  string
 }{
-	{"rebalance.mode", func(f *file) bool { return f.Rebalance.Mode == "advise" || f.Rebalance.Mode == "swap" }, "moving services back to spot is not built yet; set it to off"},
+	{"rebalance.mode", func(f *file) bool { return f.Rebalance.Mode == "swap" }, "moving services back to spot is not built yet; set it to advise, which says what could go back, or to off"},
 }
 
 func (c *compiler) compile() *Config {

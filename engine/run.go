@@ -13,6 +13,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	group.Go(func() { e.tickLoop(ctx) })
 	group.Go(func() { e.activationLoop(ctx) })
 	group.Go(func() { e.backfillLoop(ctx) })
+	group.Go(func() { e.noticeLoop(ctx) })
 	group.Go(func() { e.saveLoop(ctx) })
 	group.Wait()
 	e.saveAll(true)
