@@ -30,6 +30,13 @@ type Source interface {
 	History(ctx context.Context, q config.Query, from, to time.Time, slot time.Duration) ([]float64, error)
 }
 
+// HistoriesSource is a [Source] that reads the histories of many queries with few requests.
+type HistoriesSource interface {
+	// Histories reports for each query exactly once, by its index, what History would have returned.
+	Histories(ctx context.Context, queries []config.Query, from, to time.Time, slot time.Duration,
+		report func(query int, means []float64, err error))
+}
+
 // Cluster is what is known of the cluster. Its methods answer from memory.
 type Cluster interface {
 	// ExpanderView returns what the choice of a node group depends on beyond the request.

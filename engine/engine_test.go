@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -27,6 +28,8 @@ type fakeSource struct {
 	requests []int
 	// rewind answers Rewind by the same functions when set; else there is no history.
 	rewind bool
+	// gaps makes what fails a gap in a history instead of an error.
+	gaps bool
 }
 
 func newFakeSource() *fakeSource {
@@ -127,6 +130,10 @@ func (f *fakeSource) History(_ context.Context, q config.Query, from, to time.Ti
 	var means []float64
 	for at := from; at.Before(to); at = at.Add(slot) {
 		samples, err := f.at(q.Expr, at.Add(slot/2))
+		if err != nil && f.gaps {
+			means = append(means, math.NaN())
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -20,11 +20,11 @@ const (
 // request sends one expression and reads the answer; it is an instant or a range query.
 type request func(ctx context.Context, expr string) (model.Value, promv1.Warnings, error)
 
-// ask sends an expression until it is answered, cannot be answered, or time is over.
-func (r *Reader) ask(ctx context.Context, expr string, send request) (model.Value, *Error) {
+// ask sends an expression until it is answered, cannot be answered, or time is over. limit bounds each attempt.
+func (r *Reader) ask(ctx context.Context, expr string, limit time.Duration, send request) (model.Value, *Error) {
 	delay := firstDelay
 	for attempt := 1; ; attempt++ {
-		value, pause, failure := r.attempt(ctx, expr, send)
+		value, pause, failure := r.attempt(ctx, expr, limit, send)
 		if failure == nil || attempt == attempts || !failure.retryable() {
 			return value, failure
 		}
@@ -42,7 +42,7 @@ func (r *Reader) ask(ctx context.Context, expr string, send request) (model.Valu
 }
 
 // attempt waits for its turn and sends the expression once. The duration is the pause that the server asks for.
-func (r *Reader) attempt(ctx context.Context, expr string, send request) (_ model.Value, _ time.Duration, failure *Error) {
+func (r *Reader) attempt(ctx context.Context, expr string, limit time.Duration, send request) (_ model.Value, _ time.Duration, failure *Error) {
 	select {
 	case r.turns <- struct{}{}:
 		defer func() { <-r.turns }()
@@ -50,7 +50,7 @@ func (r *Reader) attempt(ctx context.Context, expr string, send request) (_ mode
 		return nil, 0, failf(Timeout, "no turn before the deadline; raise prometheus.maxConcurrent or evaluationInterval")
 	}
 	var seen exchange
-	ctx, cancel := context.WithTimeout(withExchange(ctx, &seen), r.options.Timeout)
+	ctx, cancel := context.WithTimeout(withExchange(ctx, &seen), limit)
 	defer cancel()
 	r.metrics.inFlight.Inc()
 	defer func(started time.Time) {

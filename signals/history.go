@@ -32,13 +32,13 @@ func (r *Reader) Rewind(ctx context.Context, from, to time.Time, step time.Durat
 	p := newPlan(services, func(q config.Query, value, age *table) ([]scaler.Sample, error) {
 		return seriesSamples(q, value, age)
 	})
-	r.run(ctx, p, newRangeTable, r.rangeRequest(from, to, step), report)
+	r.run(ctx, p, newRangeTable, r.rangeRequest(from, to, step, r.options.Timeout), report)
 }
 
-func (r *Reader) rangeRequest(from, to time.Time, step time.Duration) request {
+func (r *Reader) rangeRequest(from, to time.Time, step, limit time.Duration) request {
 	return func(ctx context.Context, expr string) (model.Value, promv1.Warnings, error) {
 		value, warnings, _, err := r.api.QueryRange(ctx, expr, promv1.Range{Start: from, End: to, Step: step},
-			promv1.WithTimeout(r.options.Timeout))
+			promv1.WithTimeout(limit))
 		return value, warnings, err
 	}
 }
@@ -102,49 +102,69 @@ func (r *Reader) History(ctx context.Context, q config.Query, from, to time.Time
 
 // fill reads the points after start up to end: a rate at t speaks of the time before t.
 func (r *Reader) fill(ctx context.Context, slots *slots, q config.Query, start, end time.Time, step time.Duration) error {
-	send := r.rangeRequest(start.Add(step), end, step)
-	read := func(expr string) (*row, error) {
-		value, failure := r.ask(ctx, expr, send)
-		if failure != nil {
-			return nil, failure
-		}
-		t, failure := newRangeTable(value)
-		if failure != nil {
-			return nil, failure
-		}
-		found, failure := t.pick(q.Match)
-		switch {
-		case failure != nil && failure.class == Empty:
-			return &row{}, nil
-		case failure != nil:
-			return nil, failure
-		}
-		return found, nil
+	value, failure := r.rows(ctx, q.Expr, start.Add(step), end, step)
+	if failure != nil {
+		return failure
 	}
-	value, err := read(q.Expr)
-	if err != nil {
-		return err
+	var age *table
+	if q.AgeExpr != "" {
+		if age, failure = r.rows(ctx, q.AgeExpr, start.Add(step), end, step); failure != nil {
+			return failure
+		}
+	}
+	if failure := slots.take(q, value, age, step); failure != nil {
+		return failure
+	}
+	return nil
+}
+
+// rows reads a table of history, for which the server has more time than for a reading.
+func (r *Reader) rows(ctx context.Context, expr string, from, to time.Time, step time.Duration) (*table, *Error) {
+	limit := patience * r.options.Timeout
+	value, failure := r.ask(ctx, expr, limit, r.rangeRequest(from, to, step, limit))
+	if failure != nil {
+		return nil, failure
+	}
+	return newRangeTable(value)
+}
+
+// take adds the valid points of the query's row. No row is a history of nothing.
+func (s *slots) take(q config.Query, value, age *table, step time.Duration) *Error {
+	points, failure := value.history(q.Match)
+	if failure != nil {
+		return failure
 	}
 	fresh := func(model.Time) bool { return true }
-	if q.AgeExpr != "" {
-		age, err := read(q.AgeExpr)
-		if err != nil {
-			return err
+	if age != nil {
+		ages, failure := age.history(q.Match)
+		if failure != nil {
+			return failure
 		}
-		known := map[model.Time]bool{}
-		for _, point := range age.points {
+		known := make(map[model.Time]bool, len(ages))
+		for _, point := range ages {
 			at, failure := measuredAt(float64(point.Value), point.Timestamp.Time())
 			// Two steps allow for scrapes as far apart as one step; later the store repeats an old value.
 			known[point.Timestamp] = failure == nil && point.Timestamp.Time().Sub(at) <= 2*step
 		}
 		fresh = func(t model.Time) bool { return known[t] }
 	}
-	for _, point := range value.points {
-		if s, failure := sample(point.Timestamp.Time(), float64(point.Value), q.Scale); failure == nil && fresh(point.Timestamp) {
-			slots.add(s)
+	for _, point := range points {
+		if v, failure := sample(point.Timestamp.Time(), float64(point.Value), q.Scale); failure == nil && fresh(point.Timestamp) {
+			s.add(v)
 		}
 	}
 	return nil
+}
+
+func (t *table) history(match map[string]string) ([]model.SamplePair, *Error) {
+	found, failure := t.pick(match)
+	switch {
+	case failure != nil && failure.class == Empty:
+		return nil, nil
+	case failure != nil:
+		return nil, failure
+	}
+	return found.points, nil
 }
 
 // slots adds up points by slot.
@@ -180,19 +200,31 @@ func (s *slots) means() []float64 {
 	return means
 }
 
-// onlyRow restricts the result of any expression to one row: PromQL has no label filter for results, but the
-// intersection with a constant that carries the labels is one.
+// onlyRow restricts the result of any expression to one row.
 func onlyRow(expr string, match map[string]string) string {
-	if expr == "" || len(match) == 0 {
+	return onlyRows(expr, []map[string]string{match})
+}
+
+// onlyRows restricts the result of any expression to some rows, which are told apart by the same labels: PromQL has no
+// label filter for results, but the intersection with constants that carry the labels is one.
+func onlyRows(expr string, matches []map[string]string) string {
+	if expr == "" || len(matches[0]) == 0 {
 		return expr
 	}
-	constant := "vector(1)"
-	names := labelNames(match)
-	for _, name := range names {
-		value := strings.ReplaceAll(match[name], "$", "$$")
-		constant = fmt.Sprintf(`label_replace(%s, %q, %s, "", "")`, constant, name, strconv.Quote(value))
+	names := labelNames(matches[0])
+	constants := make([]string, len(matches))
+	for i, match := range matches {
+		constants[i] = "vector(1)"
+		for _, name := range names {
+			value := strings.ReplaceAll(match[name], "$", "$$")
+			constants[i] = fmt.Sprintf(`label_replace(%s, %q, %s, "", "")`, constants[i], name, strconv.Quote(value))
+		}
 	}
-	return fmt.Sprintf("(%s) and on (%s) %s", expr, strings.Join(names, ", "), constant)
+	rows := constants[0]
+	if len(constants) > 1 {
+		rows = "(" + strings.Join(constants, " or ") + ")"
+	}
+	return fmt.Sprintf("(%s) and on (%s) %s", expr, strings.Join(names, ", "), rows)
 }
 
 func ceilTo(t time.Time, step time.Duration) time.Time {

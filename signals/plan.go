@@ -94,7 +94,7 @@ func (r *Reader) run(ctx context.Context, p *plan, decode func(model.Value) (*ta
 }
 
 func (r *Reader) answer(ctx context.Context, expr string, d int, decode func(model.Value) (*table, *Error), send request) answer {
-	value, failure := r.ask(ctx, expr, send)
+	value, failure := r.ask(ctx, expr, r.options.Timeout, send)
 	r.mark(expr, failure)
 	if failure != nil {
 		return answer{demand: d, failure: failure}

@@ -195,4 +195,9 @@ func rewindAndHistory(t *testing.T, r *Reader, engine *promtest.Target) {
 	if values[4] != 9 {
 		t.Errorf("history of a label with quote and dollar = %v, want 9 in the newest slot", values)
 	}
+	r.Histories(t.Context(), []config.Query{waitingQuery, odd}, end.Add(-5*time.Second), end, time.Second, func(q int, means []float64, err error) {
+		if want := []float64{8, 9}[q]; err != nil || len(means) != 5 || means[4] != want {
+			t.Errorf("history of query %d read with the other = %v, %v, want %v in the newest slot", q, means, err, want)
+		}
+	})
 }

@@ -122,6 +122,18 @@ func (s *source) History(ctx context.Context, q config.Query, from, to time.Time
 	return reader.History(ctx, q, from, to, slot)
 }
 
+// Histories implements [engine.HistoriesSource].
+func (s *source) Histories(ctx context.Context, queries []config.Query, from, to time.Time, slot time.Duration, report func(int, []float64, error)) {
+	reader := s.reader.Load()
+	if reader == nil {
+		for q := range queries {
+			report(q, nil, errNoPrometheus)
+		}
+		return
+	}
+	reader.Histories(ctx, queries, from, to, slot, report)
+}
+
 // sourceRegisterer remembers what a reader registers, so that the next reader can take its place. The caller holds
 // the lock of the source.
 type sourceRegisterer source
