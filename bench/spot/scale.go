@@ -113,6 +113,9 @@ func (w *world) scaleUp() {
 
 // uncovered are the pods that wait, less as many as there are nodes on the way, the oldest first.
 func (w *world) uncovered() []*pod {
+	if !slices.ContainsFunc(w.pods, func(p *pod) bool { return p.node == nil }) {
+		return nil
+	}
 	coming := map[bool]int{}
 	for _, n := range w.nodes {
 		if n.pod == nil && (n.upAt > w.now || n.failAt > w.now) && n.dieAt < 0 {

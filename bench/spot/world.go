@@ -228,16 +228,10 @@ func (w *world) toKill(g *group, alive int) int {
 
 // arrive moves ordered nodes, and gives free nodes to the pods that wait.
 func (w *world) arrive() {
-	w.nodes = slices.DeleteFunc(w.nodes, func(n *node) bool {
-		if n.failAt < 0 || n.failAt > w.now {
-			return false
-		}
-		if o := &w.orders[n.order]; !o.done {
-			o.done = true
-			w.fail(n.group)
-		}
-		return true
-	})
+	failed := func(n *node) bool { return n.failAt >= 0 && n.failAt <= w.now }
+	if slices.ContainsFunc(w.nodes, failed) {
+		w.giveUp(failed)
+	}
 	for _, n := range w.nodes {
 		if n.upAt == w.now && n.failAt < 0 {
 			o := &w.orders[n.order]
@@ -248,6 +242,20 @@ func (w *world) arrive() {
 		}
 	}
 	w.schedule()
+}
+
+// giveUp removes the orders that failed.
+func (w *world) giveUp(failed func(*node) bool) {
+	w.nodes = slices.DeleteFunc(w.nodes, func(n *node) bool {
+		if !failed(n) {
+			return false
+		}
+		if o := &w.orders[n.order]; !o.done {
+			o.done = true
+			w.fail(n.group)
+		}
+		return true
+	})
 }
 
 // fail starts the backoff of the Cluster Autoscaler.
@@ -265,6 +273,9 @@ func (w *world) fail(g *group) {
 
 // schedule puts waiting pods on free nodes, the oldest first, on the cheapest and longest idle node.
 func (w *world) schedule() {
+	if !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.pod == nil && n.upAt >= 0 && n.upAt <= w.now }) {
+		return
+	}
 	for _, p := range w.pods {
 		if p.node != nil {
 			continue
@@ -370,9 +381,12 @@ func (w *world) create(n int, only link.Capacity) {
 
 // scaleDown removes nodes that were empty for ten minutes.
 func (w *world) scaleDown() {
-	w.nodes = slices.DeleteFunc(w.nodes, func(n *node) bool {
+	unneeded := func(n *node) bool {
 		return n.pod == nil && n.upAt >= 0 && n.upAt <= w.now && n.dieAt < 0 && w.since(n.idle) >= sim.ScaleDownIdle
-	})
+	}
+	if slices.ContainsFunc(w.nodes, unneeded) {
+		w.nodes = slices.DeleteFunc(w.nodes, unneeded)
+	}
 }
 
 func (w *world) account() {

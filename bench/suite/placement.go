@@ -340,4 +340,3 @@ count as equally fast here: the large savings of the mixed sets mean that pods w
 
 `)
 }
-

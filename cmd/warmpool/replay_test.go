@@ -90,11 +90,11 @@ func TestReplayPods(t *testing.T) {
 		pods += fmt.Sprintf("pod-%d,%d,4096,%d,%d,,LS,Running,%d,%d,0\n", i, 1000+i%4*1000, i%3, min(i%3, 1)*1000, i*400, i*400+3000)
 	}
 	catalogue := "instance_type,vcpu,memory_gib,gpu_name,gpu_count,gpu_memory_gib_each,ondemand_usd_per_hour,preemptible_usd_per_hour\n"
-	for i, m := range []string{"g2-standard-8", "g2-standard-24", "g2-standard-96", "a2-highgpu-1g", "a2-highgpu-4g", "a2-highgpu-8g"} {
+	for i, m := range []string{"g4dn.xlarge", "g4dn.2xlarge", "g4dn.4xlarge", "g4dn.8xlarge", "g4dn.12xlarge", "g4dn.metal"} {
 		catalogue += fmt.Sprintf("%s,%d,%d,card,%d,24,%d.5,1\n", m, 8*(i+1), 32*(i+1), 1+i, 1+i)
 	}
 	code, out, stderr := command("replay", "--pods", write("pods.csv", pods), "--nodes", write("nodes.csv", "sn,cpu_milli,memory_mib,gpu,model\nn,96000,393216,8,T4\n"),
-		"--catalog", write("machines.csv", catalogue), "--groups", "gcp", "--expander", "least-waste,warmpool", "-o", "json")
+		"--catalog", write("machines.csv", catalogue), "--groups", "one-model", "--expander", "least-waste,warmpool", "-o", "json")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
