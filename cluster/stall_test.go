@@ -128,13 +128,14 @@ func TestStallWaitsForNodes(t *testing.T) {
 
 // What another instance answered counts as a call.
 func TestStallKnowsOtherInstances(t *testing.T) {
-	inWorld(t, Options{WatchStalls: true}, nothing, func(w *world) {
-		h := NewHistory(w.clients, nil)
-		w.view.options.History = h
+	h := NewHistory(nil, nil)
+	inWorld(t, Options{WatchStalls: true, History: h}, nothing, func(w *world) {
 		w.addPod(podOf("ai", "p", withGPU(1), unschedulable))
 		for range 5 {
 			w.wait(time.Minute)
+			h.mu.Lock()
 			h.stored.Pods = map[string]expander.PodHistory{"ai-p": {LastSeen: time.Now()}}
+			h.mu.Unlock()
 		}
 		w.wait(10 * time.Second)
 		if f := w.view.Stalls(); f.Stall != "" || f.LastCall.IsZero() {

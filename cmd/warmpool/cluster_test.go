@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/warmpool/warmpool/cluster"
 	"github.com/warmpool/warmpool/expander"
 )
 
@@ -72,16 +74,15 @@ func TestServeWithoutTheAPIServer(t *testing.T) {
 // Without a kubeconfig outside of a pod, and with "none" anywhere, there is no view; a file that is not there is a
 // mistake that is found at the start.
 func TestServeWithoutACluster(t *testing.T) {
-	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	if s := startService(t, expanderOnly); s.cluster != nil {
-		t.Error("a view of a cluster from nowhere")
-	}
-	t.Setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
-	if s := startService(t, expanderOnly, "--kubeconfig", "none"); s.cluster != nil {
-		t.Error("a view of a cluster that was turned off")
+	logger := slog.New(slog.DiscardHandler)
+	for path, host := range map[string]string{"": "", cluster.NoCluster: "127.0.0.1"} {
+		t.Setenv("KUBERNETES_SERVICE_HOST", host)
+		if c, err := openCluster(&serveFlags{kubeconfig: path}, nil, nil, logger); c != nil || err != nil {
+			t.Errorf("--kubeconfig %q: %v, %v", path, c, err)
+		}
 	}
 	f := serveFlags{kubeconfig: filepath.Join(t.TempDir(), "missing")}
-	if _, err := openCluster(&f, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "--kubeconfig") || !strings.Contains(err.Error(), "none") {
+	if _, err := openCluster(&f, nil, nil, logger); err == nil || !strings.Contains(err.Error(), "--kubeconfig") || !strings.Contains(err.Error(), cluster.NoCluster) {
 		t.Errorf("%v, want an error that names the flag and the way out", err)
 	}
 }
