@@ -95,9 +95,9 @@ type placed struct {
 
 // Pools lists pools, workloads and node groups, groups in the order of their pools and ids.
 func (e *Engine) Pools() Pools {
-	now, c := e.clock(), e.config.Load()
+	now := e.clock()
 	out := Pools{Pools: []Pool{}, Workloads: []PoolWorkload{}, Groups: []NodeGroup{}}
-	policy := c.Expander
+	policy := e.config.Load().Expander
 	if policy == nil {
 		return out
 	}

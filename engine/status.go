@@ -63,6 +63,7 @@ func (e *Engine) Status() Status {
 	if i, ok := e.Instances(); ok {
 		s.Instances = &i
 	}
+	s.FrozenScaler, s.FrozenReason = e.frozen(HalfScaler)
 	s.LastTick = e.LastTick()
 	asked := int64(0)
 	for _, one := range e.services.list() {

@@ -96,7 +96,7 @@ func statusWarnings(s *engine.Status, stats decisions.Stats) []Warning {
 	}
 	if s.FrozenScaler {
 		add(SeverityWarning, "frozen", "scaler", "every replica target is frozen: "+cmp.Or(s.FrozenReason, "no reason given"),
-			"Remove freeze.scaler from the configuration when the incident is over.")
+			"When the incident is over: warmpool freeze off scaler, or remove freeze.scaler from the configuration.")
 	}
 	if !s.Source {
 		add(SeverityCritical, "no-metric-store", "signals", "no metric store is configured: no service can get an answer", "Set prometheus.url in the configuration.")
@@ -121,7 +121,7 @@ func poolWarnings(p *engine.Pools) []Warning {
 	if p.Frozen {
 		out = append(out, Warning{
 			Severity: SeverityWarning, Code: "frozen-expander", Subject: "expander", Text: "the expander passes every request through",
-			Remedy: "Remove freeze.expander from the configuration when the incident is over.",
+			Remedy: "When the incident is over: warmpool freeze off expander, or remove freeze.expander from the configuration.",
 		})
 	}
 	if p.Mode == expander.Observe {
@@ -246,7 +246,7 @@ var reasonWarnings = map[string]struct {
 		SeverityWarning, "no pool can deliver a node now: the target goes no higher than one surge above what is there",
 		"Look at the pools: which group is held back and until when. Another stage, another zone or a larger quota helps.",
 	},
-	scaler.ReasonFreeze: {SeverityInfo, "the target is frozen", "Remove the freeze from the configuration when the incident is over."},
+	scaler.ReasonFreeze: {SeverityInfo, "the target is frozen", "When the incident is over: warmpool freeze off scaler, or remove the freeze from the configuration."},
 }
 
 // outlookWarnings are those of a forecast that is configured and not in use.

@@ -120,8 +120,10 @@ func (f *liveFlags) decision(c *cobra.Command, id, settings string) error {
 		return decisions.WriteExpander(c.OutOrStdout(), *r.Expander)
 	case r.Scaler != nil:
 		return decisions.WriteScaler(c.OutOrStdout(), *r.Scaler)
+	case r.Operation != nil:
+		return decisions.WriteOperation(c.OutOrStdout(), *r.Operation)
 	}
-	return fmt.Errorf("decision %s holds neither a choice nor a target", id)
+	return fmt.Errorf("decision %s holds nothing that this version knows", id)
 }
 
 // replay makes a recorded choice again with another configuration.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,8 +23,8 @@ type liveFlags struct {
 }
 
 func (f *liveFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.server, "server", "http://127.0.0.1:8080", "`address` of the admin listener")
-	flags.StringVar(&f.tokenFile, "token-file", "", "`file` with the bearer token of the admin listener; the variable WARMPOOL_TOKEN serves as well")
+	flags.StringVar(&f.server, "server", cmp.Or(os.Getenv("WARMPOOL_SERVER"), "http://127.0.0.1:8080"), "`URL` of the admin listener, or $WARMPOOL_SERVER")
+	flags.StringVar(&f.tokenFile, "admin-token-file", os.Getenv("WARMPOOL_ADMIN_TOKEN_FILE"), "`file` with the token of the admin listener, or $WARMPOOL_ADMIN_TOKEN_FILE")
 	flags.StringVarP(&f.output, "output", "o", "text", "`format` of the answer: text or json")
 }
 
@@ -141,11 +142,11 @@ func (f *liveFlags) address(path string) (string, error) {
 
 func (f *liveFlags) token() (string, error) {
 	if f.tokenFile == "" {
-		return os.Getenv("WARMPOOL_TOKEN"), nil
+		return "", nil
 	}
 	data, err := os.ReadFile(f.tokenFile)
 	if err != nil {
-		return "", fmt.Errorf("--token-file: %w", err)
+		return "", fmt.Errorf("--admin-token-file: %w", err)
 	}
 	return strings.TrimSpace(string(data)), nil
 }
@@ -162,7 +163,7 @@ func refusal(code int, data []byte) error {
 	case http.StatusNotFound:
 		return fmt.Errorf("%w: %s", errNotFound, said.Error)
 	case http.StatusUnauthorized:
-		return errors.New("the server asks for its token: give --token-file or WARMPOOL_TOKEN")
+		return errors.New("the server asks for its token: give --admin-token-file or WARMPOOL_ADMIN_TOKEN_FILE")
 	}
 	return fmt.Errorf("the server answered %d: %s", code, said.Error)
 }

@@ -94,7 +94,7 @@ func TestExplainLive(t *testing.T) {
 		{[]string{"decision", id}, []string{"chose gpu-l4", "stage:2"}},
 		{[]string{"decision", id, "--config", capturesConfig}, []string{"the same decision in every number", "chose gpu-l4"}},
 	} {
-		out, stderr, code := warmpool(t, append([]string{"explain"}, append(c.args, "--server", address, "--token-file", token)...)...)
+		out, stderr, code := warmpool(t, append([]string{"explain"}, append(c.args, "--server", address, "--admin-token-file", token)...)...)
 		if code != 0 {
 			t.Errorf("%v: code %d, %s", c.args, code, stderr)
 		}
@@ -111,10 +111,10 @@ func TestExplainLive(t *testing.T) {
 	}{
 		{[]string{"service"}, exitUsage, "one service name is required"},
 		{[]string{"service", "chat", "-o", "yaml"}, exitUsage, "text or json"},
-		{[]string{"service", "none", "--token-file", token}, exitFailed, "no service \"none\""},
-		{[]string{"group", "none", "--token-file", token}, exitFailed, "no such thing"},
-		{[]string{"group", "gpu-l4"}, exitFailed, "--token-file or WARMPOOL_TOKEN"},
-		{[]string{"decision", "0d", "--config", "missing.yaml", "--token-file", token}, exitFailed, "missing.yaml"},
+		{[]string{"service", "none", "--admin-token-file", token}, exitFailed, "no service \"none\""},
+		{[]string{"group", "none", "--admin-token-file", token}, exitFailed, "no such thing"},
+		{[]string{"group", "gpu-l4"}, exitFailed, "--admin-token-file"},
+		{[]string{"decision", "0d", "--config", "missing.yaml", "--admin-token-file", token}, exitFailed, "missing.yaml"},
 	} {
 		_, stderr, code := warmpool(t, append([]string{"explain"}, append(c.args, "--server", address)...)...)
 		if code != c.code || !strings.Contains(stderr, c.want) {

@@ -29,7 +29,7 @@ export function render({ decisions: all }, route) {
   return [
     h('h1', null, 'Decisions'),
     h('form', { class: 'filter', role: 'search', onsubmit: go, 'data-key': `filter-${route.query}` },
-      h('label', null, 'Kind ', h('select', { name: 'kind' }, [['', 'all'], ['expander', 'node groups'], ['scaler', 'targets']]
+      h('label', null, 'Kind ', h('select', { name: 'kind' }, [['', 'all'], ['expander', 'node groups'], ['scaler', 'targets'], ['operation', 'operators']]
         .map(([value, text]) => h('option', { value, selected: value === kind }, text)))),
       h('label', null, 'Subject ', h('input', { name: 'subject', value: route.query.get('subject') ?? '', placeholder: 'namespace/service or group' })),
       h('label', null, 'Reason code ', h('input', { name: 'reason', value: route.query.get('reason') ?? '', placeholder: 'hold-window' })),
@@ -49,7 +49,7 @@ export const one = {
     return [
       h('p', { class: 'crumbs' }, h('a', { href: '#/decisions' }, 'Decisions')), h('h1', null, r.summary),
       facts([['Time', moment(r.time)], ['Subject', r.subject], ['Decision', h('code', null, r.id)], ['Configuration', h('code', null, r.configHash)]]),
-      r.expander ? choice(r.expander) : target(r.scaler),
+      r.expander ? choice(r.expander) : r.scaler ? target(r.scaler) : operation(r.operation),
       section('In a terminal', command('This decision in a terminal', `warmpool explain decision ${r.id} --server ${location.origin}`),
         r.expander && command('Replay it with another configuration', `warmpool explain decision ${r.id} --server ${location.origin} --config warmpool.yaml`),
         jsonBlock(r)),
@@ -72,6 +72,11 @@ function choice(d) {
       d.failures.map((f) => [f.groupId, `${f.class}, ${f.proven ? 'proven' : 'suspected'}`, f.failures, moment(f.until)]))),
     section('Answer', h('p', null, d.answer?.length ? `${d.mode === 'observe' ? 'Observe mode: every option was answered: ' : 'Answered: '}${d.answer.join(', ')}` : 'Nothing: no group is grown.')),
   ];
+}
+
+/** operation lists what an operator did, as it was recorded. */
+function operation(o) {
+  return section('What was done', facts(Object.entries(o ?? {}).map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)])));
 }
 
 function target(d) {

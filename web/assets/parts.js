@@ -86,8 +86,8 @@ export function baselineText(d) {
 export function candidateTable(d) {
   const word = (name) => ({ name, kind: 'word' });
   const cols = ['Group', word('Pool'), word('Capacity'), { name: 'Nodes', kind: 'num' }, { name: 'Pods', kind: 'num' }, { name: '$ an hour', kind: 'num' },
-    { name: 'GPU unused', kind: 'num' }, { name: 'CPU unused', kind: 'num' }, { name: 'Memory unused', kind: 'num' }, { name: 'Score', kind: 'num' }, { name: 'Result', kind: 'wide' }];
-  return table('Candidates: every option with its numbers', cols, d.candidates.map((c) => [
+    { name: 'GPU', kind: 'num' }, { name: 'CPU', kind: 'num' }, { name: 'Memory', kind: 'num' }, { name: 'Score', kind: 'num' }, { name: 'Result', kind: 'wide' }];
+  return table('Candidates: every option with its numbers; GPU, CPU and memory are the unused share of what would be bought', cols, d.candidates.map((c) => [
     groupLink(c.id), c.pool || '–', c.capacityType || '–', c.nodeCount, c.pods, dollars(c.cost), percent(c.waste.gpu), percent(c.waste.cpu),
     percent(c.waste.memory), num(c.score), candidateResult(d, c)]), { rowClass: (i) => (d.selected?.includes(d.candidates[i].id) ? 'chosen' : null) });
 }
@@ -109,7 +109,7 @@ export function workloadTable(d) {
 export function recordTable(caption, records, empty) {
   const rows = folded(records);
   return table(caption, ['Time', 'Kind', 'Subject', 'What'], rows.map(({ record: r, times }) => [
-    h('a', { href: `#/decisions/${r.id}` }, moment(r.time)), r.kind === 'scaler' ? 'target' : 'node group', r.subject,
+    h('a', { href: `#/decisions/${r.id}` }, moment(r.time)), { scaler: 'target', expander: 'node group', operation: 'operator' }[r.kind] ?? r.kind, r.subject,
     [r.summary, times > 1 && badge('off', `${times} times in a row`)]]), { empty });
 }
 

@@ -89,7 +89,7 @@ export const group = {
         ['Nodes', g.nodes === null ? 'not known' : `${count(g.ready)} ready of ${g.nodes}, ${count(g.target)} ordered, limits ${count(g.min)} to ${count(g.max)}`],
         ['$ an hour', dollars(g.hourlyCost)], ['Chosen', g.choices ? `${plural(g.choices, 'time')}, last ${moment(g.lastChosen)}` : 'not as far as the memory reaches'],
         ['Nodes last came', set(g.delivered) ? moment(g.delivered) : null], ['May be tried again', g.held ? `at ${moment(g.held.until)}` : 'now'],
-        ['Backoff of the Cluster Autoscaler', g.backoff ? `${g.backoff.code} ${g.backoff.message}` : null]]),
+        ['Backoff of the Cluster Autoscaler', g.backoff ? [g.backoff.code, g.backoff.message].filter(Boolean).join(': ') || g.backoff.class : null]]),
       section('Failures', table('Failures since nodes last came', ['Time', 'Class', 'Known by'], (g.failures ?? []).map((f) => [moment(f.at), f.class, f.proven ? 'proven' : 'pods came back (suspected)']), { empty: 'None.' })),
       last && section('The last choice it took part in', h('p', null, h('a', { href: `#/decisions/${g.last.id}` }, moment(g.last.time)), `: ${chosenText(last)}`),
         mine && h('p', null, mine.rejected ? [`This group was rejected: `, h('code', null, mine.rejected), '.'] : 'This group was in the race.'), candidateTable(last), workloadTable(last)),
