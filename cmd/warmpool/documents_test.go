@@ -66,14 +66,17 @@ func callOf(line string) ([]string, bool) {
 		return nil, false
 	}
 	var args []string
-	for _, field := range strings.Fields(line) {
-		if slices.ContainsFunc([]string{"#", "|", ">", "&", ";"}, func(end string) bool { return strings.HasPrefix(field, end) }) {
+	for _, word := range shellWord.FindAllString(line, -1) {
+		if slices.ContainsFunc([]string{"#", "|", ">", "&", ";"}, func(end string) bool { return strings.HasPrefix(word, end) }) {
 			break
 		}
-		args = append(args, strings.Trim(field, `"'`))
+		args = append(args, strings.Trim(word, `"'`))
 	}
 	return args, true
 }
+
+// shellWord is a word, or one in quotes.
+var shellWord = regexp.MustCompile(`"[^"]*"|'[^']*'|[^\s"']+`)
 
 func parses(args []string) error {
 	command, rest, err := newRootCommand().Find(args)
