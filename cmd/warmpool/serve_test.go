@@ -56,6 +56,11 @@ func (m *metricStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // startService runs serve in this process.
 func startService(t *testing.T, configuration string, more ...string) *service {
 	t.Helper()
+	return startLogging(t, slog.New(slog.DiscardHandler), configuration, more...)
+}
+
+func startLogging(t *testing.T, logger *slog.Logger, configuration string, more ...string) *service {
+	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "warmpool.yaml")
 	if err := os.WriteFile(path, []byte(configuration), 0o600); err != nil {
@@ -71,7 +76,7 @@ func startService(t *testing.T, configuration string, more ...string) *service {
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newService(&f, false, slog.New(slog.DiscardHandler))
+	s, err := newService(&f, false, logger)
 	if err != nil {
 		t.Fatal(err)
 	}
