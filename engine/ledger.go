@@ -40,16 +40,16 @@ func (e *Engine) Ledger(id string) (link.Ledger, bool) {
 	return out, true
 }
 
-// recall is what the last evaluation of a service found, with what it rested on. Neither is changed any more.
+// recall is what the last evaluation of a service found, with what the last one of all rested on.
 func (e *Engine) recall(id string) (linked, *crossing, bool) {
 	l := &e.links
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	one := l.byID[id]
-	if one == nil || one.at.IsZero() {
+	if one == nil || one.at.IsZero() || l.crossing == nil {
 		return linked{}, nil, false
 	}
-	return *one, e.crossing(one.at), true
+	return *one, l.crossing, true
 }
 
 // Ledgers lists those of all services whose replicas are known, in the order of their ids.

@@ -43,7 +43,7 @@ func newMetrics(registerer prometheus.Registerer, e *Engine) *metrics {
 	m := &metrics{
 		ticks: f.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "warmpool_tick_duration_seconds",
-			Help:    "Time of one round over the services: evaluation of all, or activation of those at zero.",
+			Help:    "Time of one round over the services: evaluation of all, activation of those at zero, or a notice of those on machines that end.",
 			Buckets: []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2, 5, 10, 15, 30},
 		}, []string{"kind"}),
 		skipped: f.NewCounter(prometheus.CounterOpts{
@@ -86,6 +86,7 @@ func newMetrics(registerer prometheus.Registerer, e *Engine) *metrics {
 	m.evaluations.WithLabelValues("panic")
 	if registerer != nil {
 		registerer.MustRegister(boardCollector{e})
+		registerer.MustRegister(linkCollector{e})
 	}
 	return m
 }

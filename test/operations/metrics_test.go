@@ -71,7 +71,7 @@ func registered(t *testing.T) map[string]metric {
 		t.Fatal(err)
 	}
 	recorder := &histograms{Registry: registry, names: map[string]bool{}}
-	if _, err := cluster.New(cluster.Options{Clients: &cluster.Clients{Kubernetes: client}, WatchStalls: true, Metrics: recorder}); err != nil {
+	if _, err := cluster.New(cluster.Options{Clients: &cluster.Clients{Kubernetes: client}, WatchStalls: true, WriteCosts: true, Metrics: recorder}); err != nil {
 		t.Fatal(err)
 	}
 	files, err := server.SelfSigned(t.TempDir(), []string{"localhost"})
