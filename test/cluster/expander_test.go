@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -54,10 +55,12 @@ func TestStages(t *testing.T) {
 					t.Errorf("call %d: options %v, answer %+v, want one group", i, c.options, c.answer)
 				}
 			}
-			p.remembers(t, spot.id)
 			if !calls[len(calls)-2].stockOut && !calls[len(calls)-1].stockOut {
 				t.Errorf("nothing was out of stock%s", p.history())
 			}
+			// One more, so that warmpool has been asked since it saw the failure in the status.
+			p.wants(t, name, 6, map[*nodeGroup]int{inference: 2, spot: 1, onDemand: 3})
+			p.remembers(t, spot.id)
 		})
 	}
 }
@@ -65,25 +68,26 @@ func TestStages(t *testing.T) {
 // remembers checks that the failure of a group can be read off the API, with its proof.
 func (p *provisioner) remembers(t *testing.T, id string) {
 	t.Helper()
-	var record struct {
-		Expander struct {
-			Failures []struct {
-				GroupID string    `json:"groupId"`
-				Proven  bool      `json:"proven"`
-				Until   time.Time `json:"until"`
-			} `json:"failures"`
-		} `json:"expander"`
-	}
-	text := p.warmpool.lastDecision("expander", "json")
-	if err := json.Unmarshal([]byte(text), &record); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	for _, f := range record.Expander.Failures {
-		if f.GroupID == id && f.Proven && time.Until(f.Until) > time.Minute {
-			return
+	var body []byte
+	err := poll(30*time.Second, func() error {
+		var page struct {
+			Held struct {
+				Proven bool      `json:"proven"`
+				Until  time.Time `json:"until"`
+			} `json:"held"`
 		}
+		body = p.warmpool.read("/api/v1/groups/" + id)
+		if err := json.Unmarshal(body, &page); err != nil {
+			return err
+		}
+		if !page.Held.Proven || time.Until(page.Held.Until) < time.Minute {
+			return errors.New("not held back by a proven failure")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Errorf("the failure of %s is not on its page: %v: %s", id, err, body)
 	}
-	t.Errorf("the failure of %s is not in the decision: %s", id, text)
 }
 
 // online makes the Deployment of the examples without replicas.

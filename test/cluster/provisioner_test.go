@@ -292,7 +292,7 @@ func (p *provisioner) history() string {
 		fmt.Fprintf(&b, "\n  %s options %v kept %v error %v grown %q stock-out %v", c.at.Format("15:04:05"), c.options, c.answer.Kept, c.answer.Err, c.grown, c.stockOut)
 	}
 	if len(p.asked()) > 0 {
-		b.WriteString("\n" + p.warmpool.lastDecision("expander", "text"))
+		b.WriteString("\n" + p.warmpool.lastDecision("expander"))
 	}
 	return b.String()
 }

@@ -96,28 +96,30 @@ func (s *server) dial(address string) string {
 	return strings.Replace(address, "127.0.0.1", "localhost", 1)
 }
 
-// lastDecision is the newest decision of a half, as text for people or as JSON.
-func (s *server) lastDecision(half, format string) string {
-	read := func(path string) []byte {
-		resp, err := http.Get("http://" + s.admin + path)
-		if err != nil {
-			return []byte(err.Error())
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			return []byte(err.Error())
-		}
-		return body
+// read asks the admin listener; an error becomes the text.
+func (s *server) read(path string) []byte {
+	resp, err := http.Get("http://" + s.admin + path)
+	if err != nil {
+		return []byte(err.Error())
 	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return body
+}
+
+// lastDecision is the newest decision of a half as people read it, for a failure.
+func (s *server) lastDecision(half string) string {
 	var list struct {
 		Decisions []struct {
 			ID string `json:"id"`
 		} `json:"decisions"`
 	}
-	body := read("/api/v1/decisions?limit=1&kind=" + half)
+	body := s.read("/api/v1/decisions?limit=1&kind=" + half)
 	if err := json.Unmarshal(body, &list); err != nil || len(list.Decisions) == 0 {
 		return string(body)
 	}
-	return string(read("/api/v1/decisions/" + list.Decisions[0].ID + "?format=" + format))
+	return string(s.read("/api/v1/decisions/" + list.Decisions[0].ID + "?format=text"))
 }

@@ -12,6 +12,8 @@ if [[ -f $out/key && $(<"$out/key") == "$key" ]]; then
 fi
 rm -f "$out/key"
 
+# Without -trimpath, like go test: what test/keda has compiled of KEDA is used again.
+#
 # Without a version the API server cannot parse its own.
 version=$($go list -m -f '{{.Version}}' k8s.io/kubernetes)
 IFS=. read -r major minor _ <<<"${version#v}"
@@ -20,9 +22,9 @@ for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
   flags+=" -X $package.gitVersion=$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"
 done
 
-$go build -trimpath -ldflags "$flags" -o "$out/" k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubectl}
-$go build -trimpath -ldflags "-s -w" -o "$out/etcd" go.etcd.io/etcd/server/v3
-$go build -trimpath -ldflags "-s -w" -o "$out/" sigs.k8s.io/kwok/cmd/kwok github.com/kedacore/keda/v2/cmd/{operator,adapter}
+$go build -ldflags "$flags" -o "$out/" k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubectl}
+$go build -ldflags "-s -w" -o "$out/etcd" go.etcd.io/etcd/server/v3
+$go build -ldflags "-s -w" -o "$out/" sigs.k8s.io/kwok/cmd/kwok github.com/kedacore/keda/v2/cmd/{operator,adapter}
 
 kwok=$($go list -m -f '{{.Dir}}' sigs.k8s.io/kwok) keda=$($go list -m -f '{{.Dir}}' github.com/kedacore/keda/v2)
 for stage in "$kwok"/kustomize/stage/{node/fast/node-initialize,pod/fast/pod-ready,pod/fast/pod-complete,pod/fast/pod-delete}.yaml; do
