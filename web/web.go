@@ -13,6 +13,7 @@ import (
 
 	"github.com/warmpool/warmpool/decisions"
 	"github.com/warmpool/warmpool/engine"
+	"github.com/warmpool/warmpool/link"
 )
 
 // Engine is what the page shows. [engine.Engine] implements it.
@@ -23,6 +24,8 @@ type Engine interface {
 	Detail(id string) (engine.Detail, bool)
 	Pools() engine.Pools
 	Situation(id string) (engine.Situation, bool)
+	Ledgers() []link.Ledger
+	Ledger(id string) (link.Ledger, bool)
 }
 
 var _ Engine = (*engine.Engine)(nil)
@@ -118,6 +121,8 @@ func API(e Engine, log *decisions.Log) http.Handler {
 	mux.HandleFunc("GET /api/v1/pools", a.pools)
 	mux.HandleFunc("GET /api/v1/groups/{id...}", a.group)
 	mux.HandleFunc("GET /api/v1/situations/{id}", a.situation)
+	mux.HandleFunc("GET /api/v1/ledger", a.ledgers)
+	mux.HandleFunc("GET /api/v1/ledger/{id...}", a.ledger)
 	mux.HandleFunc("GET /api/v1/events", a.events)
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "there is no "+r.Method+" "+r.URL.Path)

@@ -22,6 +22,7 @@ import (
 	"github.com/warmpool/warmpool/decisions"
 	"github.com/warmpool/warmpool/engine"
 	"github.com/warmpool/warmpool/expander"
+	"github.com/warmpool/warmpool/link"
 	"github.com/warmpool/warmpool/scaler"
 )
 
@@ -44,6 +45,12 @@ func (f *fakeEngine) Pools() engine.Pools   { return f.pools }
 
 func (f *fakeEngine) Situation(id string) (engine.Situation, bool) {
 	return engine.Situation{At: now, Request: expander.Request{Options: []expander.Option{{GroupID: "spot-a"}}}}, id == "kept"
+}
+
+func (f *fakeEngine) Ledgers() []link.Ledger { return []link.Ledger{{Service: "ml/chat", Known: true}} }
+
+func (f *fakeEngine) Ledger(id string) (link.Ledger, bool) {
+	return link.Ledger{Service: id, Known: true}, id == "ml/chat"
 }
 
 func (f *fakeEngine) Detail(id string) (engine.Detail, bool) {
