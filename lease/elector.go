@@ -176,13 +176,20 @@ func (e *Elector) notify() {
 	}
 }
 
-// observed is a lock whose records the elector sees.
+// observed is a lock whose records the elector sees. No request takes longer than half of the renew deadline: one that
+// hangs must leave time for another one, and must not keep a candidate from trying again.
 type observed struct {
 	resourcelock.Interface
 	elector *Elector
 }
 
+func (o *observed) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, o.elector.o.RenewDeadline/2)
+}
+
 func (o *observed) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	ctx, cancel := o.bound(ctx)
+	defer cancel()
 	r, raw, err := o.Interface.Get(ctx)
 	if err == nil {
 		o.elector.saw(r)
@@ -191,6 +198,8 @@ func (o *observed) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord,
 }
 
 func (o *observed) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	ctx, cancel := o.bound(ctx)
+	defer cancel()
 	begun := time.Now()
 	err := o.Interface.Create(ctx, r)
 	if err == nil {
@@ -200,6 +209,8 @@ func (o *observed) Create(ctx context.Context, r resourcelock.LeaderElectionReco
 }
 
 func (o *observed) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	ctx, cancel := o.bound(ctx)
+	defer cancel()
 	begun := time.Now()
 	err := o.Interface.Update(ctx, r)
 	if err == nil {
