@@ -20,8 +20,8 @@ func TestBlocksWantTags(t *testing.T) {
 			t.Errorf("%s: read as %v", name, blocks)
 		}
 	}
-	blocks, err := Blocks("a\n```sh test=run\nls\nls\n```\n```yaml test=no reason=\"why\"\nb: c\n```\n")
-	if err != nil || len(blocks) != 2 || blocks[0].Text != "ls\nls\n" || blocks[0].Line != 2 || blocks[1].Reason != "why" {
+	blocks, err := Blocks("a\n```sh test=run\nls\npwd\n```\n```yaml test=no reason=\"why\"\nb: c\n```\n")
+	if err != nil || len(blocks) != 2 || blocks[0].Text != "ls\npwd\n" || blocks[0].Line != 2 || blocks[1].Reason != "why" {
 		t.Errorf("blocks %+v, error %v", blocks, err)
 	}
 }
