@@ -19,7 +19,7 @@ func main() {
 }
 
 // headrooms are the shares of the need that the scaler keeps on top; they make the curve of each policy.
-var headrooms = []float64{-0.1, 0, 0.12, 0.25, 0.45, 0.7, 1.1, 1.8}
+var headrooms = []float64{-0.1, 0.05, 0.2, 0.4, 0.7, 1.2, 1.9}
 
 var policies = []policy{
 	{name: "all on-demand", onDemand: true},
@@ -69,7 +69,7 @@ func (c conditions) differs(p policy) bool {
 	case p.hedge > 0, !p.onDemand, p.memory == 0 && p.onDemand && p.spot:
 		return plain
 	case p.memory > 0 && !p.deletionCost && p.memory == shortMemory, p.deletionCost && p.memory > shortMemory:
-		return plain
+		return plain && (c.name == "good" || c.name == "mid" || c.name == "mild") // the two halves of rule 1
 	}
 	return true
 }

@@ -9,10 +9,13 @@ import (
 // curve is one policy on one series, by ascending headroom.
 type curve []record
 
-// enough tells that more headroom is of no interest: the shortage is far below every limit, at half more than what the
+// enough tells that more headroom is of no interest: it helps no more, or the shortage is far below every limit, at half more than what the
 // loosest limit costs.
 func (c curve) enough() bool {
 	last := c[len(c)-1]
+	if n := len(c); n > 2 && last.shortShare() > 0.03 && last.shortShare() > 0.9*c[n-2].shortShare() {
+		return true // headroom does not help any more
+	}
 	return last.shortShare() < 0.003 && last.unservedShare() < 0.003 && last.cost > 1.5*c.at(record.shortShare, 0.02)
 }
 

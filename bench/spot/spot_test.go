@@ -1,0 +1,102 @@
+package main
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// steady is a need of n replicas for some hours.
+func steady(n float64, hours int) []float64 {
+	out := make([]float64, hours*int(time.Hour/tick))
+	for i := range out {
+		out[i] = n
+	}
+	return out
+}
+
+// rooms is a spot group that is away from one hour to another.
+func rooms(hours, from, to int) map[string][]int {
+	room := make([]int, hours*int(time.Hour/tick))
+	for i := range room {
+		if hour := i / int(time.Hour/tick); hour < from || hour >= to {
+			room[i] = 1000
+		}
+	}
+	return map[string][]int{"x": room}
+}
+
+func named(t *testing.T, name string) policy {
+	t.Helper()
+	for _, p := range policies {
+		if p.name == name {
+			return p
+		}
+	}
+	t.Fatalf("no policy %q", name)
+	return policy{}
+}
+
+const ruleOne = "1: on-demand deleted first + memory 10 min"
+
+func TestWithoutOutageSpotCostsItsPrice(t *testing.T) {
+	c := conditions{spots: []string{"x"}, kill: killAll, detect: time.Minute}
+	hours := 36
+	want := 5.0 * float64(hours-12)
+	for name, price := range map[string]float64{"all on-demand": 1, "all spot": spotPrice, ruleOne: spotPrice} {
+		r := run(named(t, name), c, steady(5, hours), rooms(hours, hours, hours), 1, 0)
+		if math.Abs(r.cost-want*price) > 0.01*want || r.short > 0 || r.lost > 0 {
+			t.Errorf("%s: cost %.2f, short %d, lost %d; want %.2f and nothing else", name, r.cost, r.short, r.lost, want*price)
+		}
+	}
+}
+
+// After an outage the fall-back nodes empty at the next scale-in with rule 1, and stay without it.
+func TestRatchetDissolves(t *testing.T) {
+	c := conditions{spots: []string{"x"}, kill: killAll, detect: time.Minute}
+	hours := 60
+	demand := steady(4, hours)
+	for i := range demand { // four hours of eight replicas, four of four
+		if i/int(4*time.Hour/tick)%2 == 0 {
+			demand[i] = 8
+		}
+	}
+	with := run(named(t, ruleOne), c, demand, rooms(hours, 14, 16), 1, 0)
+	u := run(named(t, "U: memory 3 h + escalation"), c, demand, rooms(hours, 14, 16), 1, 0)
+	if firm := with.cost - with.spotCost; firm > 0.6*(u.cost-u.spotCost) {
+		t.Errorf("%.1f on-demand hours with rule 1, %.1f with U", firm, u.cost-u.spotCost)
+	}
+}
+
+// A notice brings the replacement forward and orders nothing twice.
+func TestNoticeOrdersOnce(t *testing.T) {
+	c := conditions{spots: []string{"x"}, kill: killAll, notice: 2 * time.Minute, detect: time.Minute}
+	plain := run(named(t, ruleOne), c, steady(5, 24), rooms(24, 16, 24), 1, 0)
+	early := run(named(t, "1 + replacement at notice"), c, steady(5, 24), rooms(24, 16, 24), 1, 0)
+	if early.unserved >= plain.unserved {
+		t.Errorf("%.1f replica ticks unserved with the rule, %.1f without", early.unserved, plain.unserved)
+	}
+	if early.lost != plain.lost || early.cost > 1.02*plain.cost {
+		t.Errorf("with the rule: lost %d, cost %.2f; without: lost %d, cost %.2f", early.lost, early.cost, plain.lost, plain.cost)
+	}
+}
+
+func TestCurve(t *testing.T) {
+	at := func(short, cost float64) record { return record{short: int(1000 * short), ticks: 1000, cost: cost} }
+	c := curve{at(0.10, 1), at(0.04, 2), at(0.01, 3)}
+	if got := c.at(record.shortShare, 0.02); math.Abs(got-(2+2.0/3)) > 1e-9 {
+		t.Errorf("cost at 2 %% = %v", got)
+	}
+	if got := c.at(record.shortShare, 0.001); !math.IsNaN(got) {
+		t.Errorf("cost at 0.1 %% = %v, never reached", got)
+	}
+	if got := c.at(record.shortShare, 0.2); got != 1 {
+		t.Errorf("cost at 20 %% = %v, want the cheapest", got)
+	}
+	if got := c.shortAt(2.5); math.Abs(got-0.025) > 1e-9 {
+		t.Errorf("short at a cost of 2.5 = %v", got)
+	}
+	if mean, n := geometric([]float64{2, math.NaN(), 8}, []float64{1, 1, 1}); n != 2 || math.Abs(mean-4) > 1e-9 {
+		t.Errorf("mean %v of %d", mean, n)
+	}
+}
