@@ -115,6 +115,7 @@ func (s *Subscription) Next(ctx context.Context, atMost time.Duration) (Update, 
 	}
 	e := s.engine
 	f := &e.lockstep.feed
+	tick := e.LastTick() // before what is new: a tick is told of only with or after all of its entries
 	f.mu.Lock()
 	pending, over := s.pending, s.over
 	s.pending = map[*service]struct{}{}
@@ -122,7 +123,7 @@ func (s *Subscription) Next(ctx context.Context, atMost time.Duration) (Update, 
 	if over {
 		return Update{}, ErrNotLeading
 	}
-	u := Update{ConfigHash: e.config.Load().Hash, Tick: e.LastTick(), Sent: e.clock()}
+	u := Update{ConfigHash: e.config.Load().Hash, Tick: tick, Sent: e.clock()}
 	e.lockstep.mu.RLock()
 	u.Term = e.lockstep.term
 	e.lockstep.mu.RUnlock()

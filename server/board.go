@@ -181,18 +181,17 @@ func (s *boardStream) send(u engine.Update, operations *engine.Operations) error
 		next.Entries = append(next.Entries, entry)
 		size += proto.Size(entry)
 	}
+	if !u.Tick.IsZero() {
+		next.Tick = timestamppb.New(u.Tick) // with the last part: then all of the tick has arrived
+	}
 	return s.stream.Send(next)
 }
 
 func (s *boardStream) head(u engine.Update) *pb.FollowResponse {
 	s.sequence++
-	r := &pb.FollowResponse{
+	return &pb.FollowResponse{
 		Instance: s.instance, Term: u.Term, Sequence: s.sequence, Sent: timestamppb.New(u.Sent), ConfigHash: u.ConfigHash,
 	}
-	if !u.Tick.IsZero() {
-		r.Tick = timestamppb.New(u.Tick)
-	}
-	return r
 }
 
 func boardEntry(p *engine.Published) (*pb.BoardEntry, error) {

@@ -168,7 +168,7 @@ type FollowResponse struct {
 	Term uint64 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
 	// Grows with every message of a stream, from 1.
 	Sequence uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// Instant of the last evaluation of all services.
+	// Instant of the last evaluation of all services, all of which has arrived with this message; unset before that.
 	Tick *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=tick,proto3" json:"tick,omitempty"`
 	// When this message was sent, by the clock of the instance that computes.
 	Sent *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=sent,proto3" json:"sent,omitempty"`
