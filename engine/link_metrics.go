@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/warmpool/warmpool/link"
@@ -42,7 +44,7 @@ func (c linkCollector) Collect(out chan<- prometheus.Metric) {
 		if one := l.byID[s.id]; one != nil && l.crossing != nil && !one.at.IsZero() && s.trigger != nil {
 			labels := []string{namespaceOf(s.id), s.trigger.ScaledObject, serviceName(s.id), s.id}
 			gauge := func(d *prometheus.Desc, v float64, more ...string) {
-				out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, append(labels[:len(labels):len(labels)], more...)...)
+				out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, append(slices.Clip(labels), more...)...)
 			}
 			if line := s.entry.Load(); line != nil {
 				gauge(descReplace, float64(line.decision.Replacing))

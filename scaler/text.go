@@ -126,13 +126,13 @@ func (e *evaluation) explainLimits(t text) text {
 	if d.Surge > 0 {
 		t = t.str("; +").count(d.Surge).str(" for ").count(d.Stuck).str(" stuck")
 	}
-	switch {
-	case d.Limited == "", d.Limited == limitedSupply:
-	case d.Limited == "min":
+	switch d.Limited {
+	case "", limitedSupply:
+	case "min":
 		t = t.str("; raised to the minimum ").count(d.Min)
-	case d.Limited == "max":
+	case "max":
 		t = t.str("; cut to the maximum ").count(d.Max)
-	case d.Limited == "rate":
+	case "rate":
 		t = t.str("; utilisation may add no more in ").dur(e.utilRule.MaxUpPeriod)
 	default:
 		t = t.str("; held at ").count(d.Replicas).str(" by ").str(e.holder())
