@@ -135,7 +135,7 @@ func (e *evaluation) explainLimits(t text) text {
 	case "rate":
 		t = t.str("; utilisation may add no more in ").dur(e.utilRule.MaxUpPeriod)
 	default:
-		t = t.str("; held at ").count(d.Replicas).str(" by ").str(e.holder())
+		t = t.str("; held at ").count(e.kept).str(" by ").str(e.holder())
 		if d.Limited == "window" {
 			t = t.dur(e.window).str(" window")
 		}
