@@ -162,16 +162,16 @@ func processorTime(b *testing.B) time.Duration {
 // a busy machine the ratio of the processor time, clients included, is the steadier one. Run it with -benchtime 15x.
 func BenchmarkGetMetrics(b *testing.B) {
 	const calls = 20_000
-	plain, real := serveConstant(b), serveReal(b)
+	plain, whole := serveConstant(b), serveReal(b)
 	took(b, plain, calls/4)
-	took(b, real, calls/4)
+	took(b, whole, calls/4)
 	var plains, reals, ratios, processor []float64
 	for first := true; b.Loop(); first = !first {
 		var p, r cost
 		if first {
-			p, r = took(b, plain, calls), took(b, real, calls)
+			p, r = took(b, plain, calls), took(b, whole, calls)
 		} else {
-			r, p = took(b, real, calls), took(b, plain, calls)
+			r, p = took(b, whole, calls), took(b, plain, calls)
 		}
 		plains = append(plains, calls/p.clock.Seconds())
 		reals = append(reals, calls/r.clock.Seconds())
