@@ -120,16 +120,19 @@ func pricesOf(groups []sim.GroupSpec) map[string]float64 {
 	return prices
 }
 
-// spotFirst is the shipped advice for batch that cannot wait long: spot and CPU groups, and everything after one failed
-// attempt or a minute.
+// spotFirst is the shipped advice for batch that cannot wait long: spot and CPU groups first; after one failed attempt or
+// a minute what is not reclaimed, and everything only where that has no option.
 func spotFirst(groups []sim.GroupSpec) []expander.Stage {
-	first := expander.Stage{Escalate: expander.Escalation{Attempts: 1, FirstSeen: time.Minute}}
+	first, second := expander.Stage{Escalate: expander.Escalation{Attempts: 1, FirstSeen: time.Minute}}, expander.Stage{}
 	for _, g := range groups {
 		if g.Spot || g.Capacity.Extended[sim.GPU] == 0 {
 			first.Pools = append(first.Pools, g.ID)
 		}
+		if !g.Spot {
+			second.Pools = append(second.Pools, g.ID)
+		}
 	}
-	return []expander.Stage{first, {Any: true}}
+	return []expander.Stage{first, second, {Any: true}}
 }
 
 // newWarmpoolExpander is warmpool's core with one workload for all pods and no wish for a pool: what is left is the choice
