@@ -245,7 +245,10 @@ func (b *serviceBuilder) checkQuery(path, expr string) {
 func (b *serviceBuilder) checkSelector() {
 	s := b.entry
 	for _, name := range slices.Sorted(maps.Keys(s.Selector)) {
-		path := join(b.keyPath("selector"), name)
+		path := b.keyPath("selector")
+		if !b.secret { // in metadata the names are part of a value
+			path = join(path, name)
+		}
 		switch {
 		case !labelName.MatchString(name) || strings.HasPrefix(name, "__"):
 			b.errorf(path, "is no label name: letters, digits and underscores, not beginning with a digit or two underscores")

@@ -46,6 +46,7 @@ func TestTriggerMetadata(t *testing.T) {
 		contain    string
 	}{
 		{name: "secrets", metadata: with("prometheusPassword", "s3cr3t-value", "tokenFromEnv", "resolved-token"), errorNames: []string{"prometheusPassword", "tokenFromEnv"}},
+		{name: "secret in a label's place", metadata: with("selector", "s3cr3t-value=m7"), errorNames: []string{"selector"}},
 		{name: "known FromEnv", metadata: map[string]string{"scalerAddress": address, "serviceFromEnv": "llama"}},
 		{name: "query not allowed", metadata: with("waitingQuery", `sum(vllm:num_requests_waiting{namespace="bank"})`), errorNames: []string{"waitingQuery"}},
 		{name: "query allowed", metadata: with("waitingQuery", `sum(vllm:num_requests_waiting{model_name="m7"})`), allow: "metadata: {allowQueries: [ml]}\n", contain: `namespace="ml"`},

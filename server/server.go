@@ -117,7 +117,13 @@ func (s *Server) Addr(name string) net.Addr {
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, p := range s.ports {
-		group.Go(func() error { return p.grpc.Serve(p.listener) })
+		group.Go(func() error {
+			// A stop that comes before the first accept is no failure of the listener.
+			if err := p.grpc.Serve(p.listener); !errors.Is(err, grpc.ErrServerStopped) {
+				return err
+			}
+			return nil
+		})
 		s.options.Logger.Info("listening", "listener", p.name, "address", p.listener.Addr().String())
 	}
 	if s.adminPort != nil {

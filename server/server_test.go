@@ -118,6 +118,21 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestStopBeforeServing ends while the listeners still start, as a signal right after the start does: that is no failure.
+func TestStopBeforeServing(t *testing.T) {
+	for range 20 {
+		s, err := New(Options{Scaler: newBoard(), ScalerInsecureListen: "127.0.0.1:0", AdminListen: "127.0.0.1:0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestDrainIsBounded cuts a call that does not end.
 func TestDrainIsBounded(t *testing.T) {
 	release := make(chan struct{})

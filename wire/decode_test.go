@@ -161,6 +161,7 @@ func TestFaults(t *testing.T) {
 		{"not a pod", field(nil, 1, field(option("gpu"), 5, []byte{0x0a, 9})), wire.Limits{}, wire.ErrInvalid, `option 0: node group "gpu": pod[0]: not a serialised pod`},
 		{"endless quantity", field(nil, 1, field(option("gpu"), 5, endless)), wire.Limits{}, wire.ErrInvalid, "1e-999999999"},
 		{"inflated pod", field(nil, 1, field(option("gpu"), 5, field(nil, 2, crowded))), wire.Limits{}, wire.ErrInvalid, "50000 fields"},
+		{"long uid", field(nil, 1, field(option("gpu"), 5, field(nil, 1, field(nil, 5, []byte(strings.Repeat("u", 300)))))), wire.Limits{}, wire.ErrInvalid, `pod[0]: not a serialised pod: metadata.uid has 300 bytes`},
 		{"not a node", field(nil, 3, field(field(nil, 1, []byte("gpu")), 2, []byte{0x0a, 9})), wire.Limits{}, wire.ErrInvalid, `node group "gpu": node: not a serialised node`},
 		{"options", field(field(nil, 1, option("a")), 1, option("b")), wire.Limits{Options: 1}, wire.ErrLimit, "more than 1 options"},
 		{"groups", field(field(nil, 3, option("a")), 3, option("b")), wire.Limits{Groups: 1}, wire.ErrLimit, "more than 1 node templates"},

@@ -90,12 +90,31 @@ func (d *decoder) decodePods(order []int32) ([]expander.Pod, error) {
 		if reduced, err = podFields.reduce(reduced[:0], d.pods.items[n]); err == nil {
 			err = pod.Unmarshal(reduced)
 		}
+		if err == nil {
+			err = checkIdentity(&pod)
+		}
 		if err != nil {
 			return nil, d.podError(n, err)
 		}
 		pods = append(pods, Pod(&pod))
 	}
 	return pods, nil
+}
+
+// maxIdentity is the longest name that the API server accepts; a uid is shorter.
+const maxIdentity = 253
+
+// checkIdentity refuses what no API server would have written: a pod is remembered for hours by these, so their length
+// bounds the memory and the stored history.
+func checkIdentity(p *corev1.Pod) error {
+	for _, part := range []struct{ name, text string }{
+		{"name", p.Name}, {"namespace", p.Namespace}, {"uid", string(p.UID)},
+	} {
+		if len(part.text) > maxIdentity {
+			return fmt.Errorf("metadata.%s has %d bytes, the API server would write at most %d", part.name, len(part.text), maxIdentity)
+		}
+	}
+	return nil
 }
 
 // podError names the first place at which a distinct pod is listed.
