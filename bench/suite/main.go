@@ -23,13 +23,16 @@ type settings struct {
 	seed       uint64
 	replicates int
 	seeds      int
-	log        io.Writer
+	// series limits the traffic to some recordings; empty is the whole selection.
+	series string
+	log    io.Writer
 }
 
 func main() {
 	var s settings
 	out := flag.String("out", "", "`file` to write; empty is the standard output")
 	only := flag.String("only", "", "comma-separated `parts` to run: placement, spot, traffic; empty is all")
+	flag.StringVar(&s.series, "series", "", "comma-separated `names` of the recordings of traffic to play, as tables name them; empty is the whole selection")
 	flag.StringVar(&s.traces, "traces", "../shared/traces", "`directory` of the recorded traces")
 	flag.BoolVar(&s.full, "full", false, "every series, both needs, three start-up times, 24 replicates")
 	flag.Uint64Var(&s.seed, "seed", 1, "first seed of every draw")
@@ -78,8 +81,13 @@ func (s settings) head(w io.Writer, only string) {
 	if s.full {
 		command = "make bench-full"
 	}
-	if only != "" {
-		command = "go run ./bench/suite -only " + only
+	if only != "" || s.series != "" {
+		command = "go run ./bench/suite"
+		for _, f := range []struct{ name, value string }{{"only", only}, {"series", s.series}} {
+			if f.value != "" {
+				command += " -" + f.name + " " + f.value
+			}
+		}
 		if s.full {
 			command += " -full"
 		}

@@ -72,6 +72,9 @@ plans with a free fifth of the slots pays 1.25 of it before anything goes wrong.
 		if err != nil {
 			return err
 		}
+		if len(results) == 0 {
+			return fmt.Errorf("no recording is called %s", s.series)
+		}
 		fmt.Fprintf(w, "### Mean need %g replicas, start-up %s, %d series\n\n", at.need, at.startup, len(results))
 		writeStandard(w, results)
 		writeTuned(w, results)
@@ -84,7 +87,7 @@ plans with a free fifth of the slots pays 1.25 of it before anything goes wrong.
 func (s settings) replay(ctx context.Context, at setting) ([]report.Traffic, error) {
 	var out []report.Traffic
 	for _, r := range recordings {
-		if !r.quick && !s.full {
+		if !s.plays(r) {
 			continue
 		}
 		fmt.Fprintf(s.log, "traffic: need %g, start-up %s, %s\n", at.need, at.startup, short(r.file))
@@ -101,7 +104,15 @@ func (s settings) replay(ctx context.Context, at setting) ([]report.Traffic, err
 	return out, nil
 }
 
-// at is one policy with its customary setting.
+// plays tells whether a recording is part of the run.
+func (s settings) plays(r series) bool {
+	if s.series != "" {
+		return slices.Contains(strings.Split(s.series, ","), short(r.file))
+	}
+	return r.quick || s.full
+}
+
+// of is one policy with its customary setting.
 func of(t report.Traffic, name string) report.PolicyResult {
 	return t.Policies[slices.IndexFunc(t.Policies, func(p report.PolicyResult) bool { return p.Policy == name })]
 }
