@@ -3,8 +3,10 @@ package main
 import (
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,22 +56,26 @@ var settings = []conditions{
 }
 
 // differs tells whether the policy can differ from others under these conditions: without notice nothing is replaced
-// early, and a failure that is found within a minute is found before its node is late.
+// early, and a failure that is found within a minute is found before its node is late. The policies that only put the
+// others into proportion are played under three conditions.
 func (c conditions) differs(p policy) bool {
 	plain := c.notice == 0 && c.detect == time.Minute
+	always := c.name == "good" || c.name == "mid" || c.name == "mild"
 	switch {
 	case p.base > 0:
-		return plain
+		return plain && c.name != "two" && c.name != "scarce"
 	case p.replace && p.suspect:
 		return c.notice > 0 && c.detect > time.Minute
 	case p.replace:
 		return c.notice > 0
 	case p.suspect:
 		return c.detect > time.Minute
-	case p.hedge > 0, !p.onDemand, p.memory == 0 && p.onDemand && p.spot:
+	case p.hedge > 0, !p.onDemand:
+		return plain && always
+	case p.memory == 0 && p.onDemand && p.spot:
 		return plain
 	case p.memory > 0 && !p.deletionCost && p.memory == shortMemory, p.deletionCost && p.memory > shortMemory:
-		return plain && (c.name == "good" || c.name == "mid" || c.name == "mild") // the two halves of rule 1
+		return plain && always
 	}
 	return true
 }
@@ -77,7 +83,7 @@ func (c conditions) differs(p policy) bool {
 func replay() error {
 	dir := flag.String("traces", "../shared/traces", "directory of the recordings")
 	only := flag.String("series", "", "only series whose name contains this")
-	condition := flag.String("conditions", "", "only conditions that begin with this")
+	condition := flag.String("conditions", "", "only these conditions, separated by semicolons")
 	flag.Parse()
 	services, err := loadServices(*dir)
 	if err != nil {
@@ -97,13 +103,21 @@ func replay() error {
 	if err != nil {
 		return err
 	}
+	// A series that even on-demand nodes alone cannot serve has nothing to compare with.
+	scored, base := kept[:0:0], firm[0][:0:0]
+	for i := range kept {
+		if !math.IsNaN(firm[0][i].at(record.shortShare, 0.02)) {
+			scored, base = append(scored, kept[i]), append(base, firm[0][i])
+		}
+	}
+	fmt.Printf("%d series, %d left out because on-demand nodes alone stay short for more than 2 %% of the time\n\n", len(scored), len(kept)-len(scored))
 	for _, c := range settings {
-		if strings.HasPrefix(c.name, *condition) {
-			results, err := measure(c, policies, kept, rooms)
+		if *condition == "" || slices.Contains(strings.Split(*condition, ";"), c.name) {
+			results, err := measure(c, policies, scored, rooms)
 			if err != nil {
 				return err
 			}
-			results[allOnDemand] = firm[0] // there is no spot in it that a condition could change
+			results[allOnDemand] = base // there is no spot in it that a condition could change
 			printCondition(os.Stdout, c, results)
 		}
 	}
