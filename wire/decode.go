@@ -53,6 +53,8 @@ type decoder struct {
 	// ids finds the option that has a node group id.
 	ids     map[string]int
 	entries int
+	// fields counts the kept fields of the objects that were reduced.
+	fields int
 	// nodeTyped and nodeBytes hold serialised nodes by node group id.
 	nodeTyped, nodeBytes map[string][]byte
 }

@@ -133,6 +133,9 @@ func TestUnknownFieldsAreSkipped(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
+	terms := func(n int) []byte { // a pod with empty terms of a required node affinity
+		return field(nil, 2, field(nil, 18, field(nil, 1, field(nil, 1, []byte(strings.Repeat("\x0a\x00", n))))))
+	}
 	option := func(id string) []byte { return field(nil, 1, []byte(id)) }
 	negative := protowire.AppendVarint(protowire.AppendTag(option("gpu"), 2, protowire.VarintType), 1<<64-3)
 	endless := field(nil, 2, field(nil, 32, field(field(nil, 1, []byte("cpu")), 2, field(nil, 1, []byte("1e-999999999")))))
@@ -161,6 +164,9 @@ func TestFaults(t *testing.T) {
 		{"not a pod", field(nil, 1, field(option("gpu"), 5, []byte{0x0a, 9})), wire.Limits{}, wire.ErrInvalid, `option 0: node group "gpu": pod[0]: not a serialised pod`},
 		{"endless quantity", field(nil, 1, field(option("gpu"), 5, endless)), wire.Limits{}, wire.ErrInvalid, "1e-999999999"},
 		{"inflated pod", field(nil, 1, field(option("gpu"), 5, field(nil, 2, crowded))), wire.Limits{}, wire.ErrInvalid, "50000 fields"},
+		{"inflated affinity", field(nil, 1, field(option("gpu"), 5, terms(60_000))), wire.Limits{}, wire.ErrInvalid, "50000 fields"},
+		{"inflated together", field(nil, 1, field(field(option("gpu"), 5, terms(30)), 5, terms(31))), wire.Limits{Fields: 60}, wire.ErrLimit, "more than 60 fields in all pods and nodes"},
+		{"inflated nodes", field(nil, 3, field(field(nil, 1, []byte("gpu")), 2, field(nil, 2, []byte("\x2a\x00\x2a\x00")))), wire.Limits{Fields: 1}, wire.ErrLimit, "more than 1 fields in all pods and nodes"},
 		{"long uid", field(nil, 1, field(option("gpu"), 5, field(nil, 1, field(nil, 5, []byte(strings.Repeat("u", 300)))))), wire.Limits{}, wire.ErrInvalid, `pod[0]: not a serialised pod: metadata.uid has 300 bytes`},
 		{"not a node", field(nil, 3, field(field(nil, 1, []byte("gpu")), 2, []byte{0x0a, 9})), wire.Limits{}, wire.ErrInvalid, `node group "gpu": node: not a serialised node`},
 		{"options", field(field(nil, 1, option("a")), 1, option("b")), wire.Limits{Options: 1}, wire.ErrLimit, "more than 1 options"},

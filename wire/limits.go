@@ -16,6 +16,9 @@ type Limits struct {
 	Pods int
 	// PodEntries is the largest number of pods summed over all options, repetitions included; default 4000000.
 	PodEntries int
+	// Fields is the largest number of fields, as far as they are kept, in all distinct pods and nodes together, because a
+	// few bytes on the wire may be a hundred in memory; default 5000000, and 50000 are the most in one object.
+	Fields int
 	// ObjectBytes is the size of the largest pod or node; default 2 MiB, above what etcd stores.
 	ObjectBytes int
 	// IDBytes is the length of the longest node group id; default 1024.
@@ -31,6 +34,7 @@ func (l Limits) withDefaults() Limits {
 		{&l.Groups, 10_000},
 		{&l.Pods, 50_000},
 		{&l.PodEntries, 4_000_000},
+		{&l.Fields, 5_000_000},
 		{&l.ObjectBytes, 2 << 20},
 		{&l.IDBytes, 1024},
 	} {

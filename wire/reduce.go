@@ -28,20 +28,29 @@ var (
 	resources  = only(map[protowire.Number]*kept{2: quantities})
 	container  = only(map[protowire.Number]*kept{1: nil, 8: resources, 24: nil})
 
+	// key, operator, values; then expressions and fields; then required terms, and weights with preferred ones. All is
+	// kept, and listed so that every part counts: an empty term takes two bytes on the wire, too.
+	requirement     = only(map[protowire.Number]*kept{1: nil, 2: nil, 3: nil})
+	nodeTerm        = only(map[protowire.Number]*kept{1: requirement, 2: requirement})
+	affinityOfNodes = only(map[protowire.Number]*kept{
+		1: only(map[protowire.Number]*kept{1: nodeTerm}),
+		2: only(map[protowire.Number]*kept{1: nil, 2: nodeTerm}),
+	})
+
 	podFields = only(map[protowire.Number]*kept{
 		// name, namespace, uid, labels, annotations, owners
 		1: only(map[protowire.Number]*kept{1: nil, 3: nil, 5: nil, 11: nil, 12: nil, 13: nil}),
 		2: only(map[protowire.Number]*kept{
 			2:  container,
-			20: container,                                // init containers
-			7:  nil,                                      // node selector
-			18: only(map[protowire.Number]*kept{1: nil}), // node affinity
-			22: nil,                                      // tolerations
-			24: nil,                                      // priority class
-			25: nil,                                      // priority
-			32: quantities,                               // overhead
-			39: nil,                                      // resource claims
-			40: resources,                                // pod-level resources
+			20: container, // init containers
+			7:  nil,       // node selector
+			18: only(map[protowire.Number]*kept{1: affinityOfNodes}),
+			22: nil,        // tolerations
+			24: nil,        // priority class
+			25: nil,        // priority
+			32: quantities, // overhead
+			39: nil,        // resource claims
+			40: resources,  // pod-level resources
 		}),
 	})
 	nodeFields = only(map[protowire.Number]*kept{
@@ -63,10 +72,17 @@ const (
 
 var errManyFields = fmt.Errorf("more than %d fields", maxKept)
 
-// reduce appends the kept fields of a message to out.
-func (k *kept) reduce(out, message []byte) ([]byte, error) {
-	budget := maxKept
-	return k.appendFields(out, message, &budget)
+// reduce appends the kept fields of a message to out, and counts them against what one object and the whole request may
+// have.
+func (d *decoder) reduce(k *kept, out, message []byte) ([]byte, error) {
+	most := min(maxKept, d.limits.Fields-d.fields)
+	left := most
+	out, err := k.appendFields(out, message, &left)
+	d.fields += most - max(left, 0)
+	if errors.Is(err, errManyFields) && most < maxKept {
+		err = beyond("fields in all pods and nodes", d.limits.Fields)
+	}
+	return out, err
 }
 
 func (k *kept) appendFields(out, message []byte, budget *int) ([]byte, error) {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,7 +88,7 @@ func (d *decoder) decodePods(order []int32) ([]expander.Pod, error) {
 	for _, n := range order {
 		var err error
 		var pod corev1.Pod
-		if reduced, err = podFields.reduce(reduced[:0], d.pods.items[n]); err == nil {
+		if reduced, err = d.reduce(podFields, reduced[:0], d.pods.items[n]); err == nil {
 			err = pod.Unmarshal(reduced)
 		}
 		if err == nil {
@@ -117,8 +118,11 @@ func checkIdentity(p *corev1.Pod) error {
 	return nil
 }
 
-// podError names the first place at which a distinct pod is listed.
+// podError names the first place at which a distinct pod is listed; a limit of the whole request has none.
 func (d *decoder) podError(n int32, err error) error {
+	if errors.Is(err, ErrLimit) {
+		return err
+	}
 	for i := range d.options {
 		if at := slices.Index(d.options[i].used(), n); at >= 0 {
 			e := invalidf("not a serialised pod: %w", err)
@@ -142,8 +146,11 @@ func (d *decoder) decodeGroups() ([]expander.Group, error) {
 	for _, id := range slices.Sorted(maps.Keys(nodes)) {
 		var err error
 		var node corev1.Node
-		if reduced, err = nodeFields.reduce(reduced[:0], nodes[id]); err == nil {
+		if reduced, err = d.reduce(nodeFields, reduced[:0], nodes[id]); err == nil {
 			err = node.Unmarshal(reduced)
+		}
+		if errors.Is(err, ErrLimit) {
+			return nil, err
 		}
 		if err != nil {
 			e := invalidf("not a serialised node: %w", err)
