@@ -2,7 +2,9 @@ package engine
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,5 +138,11 @@ func TestSituationsAreBounded(t *testing.T) {
 	k.add("large", Situation{Request: expander.Request{Pods: make([]expander.Pod, keptPods)}})
 	if len(k.ids) != 1 || k.ids[0] != "large" || k.weight != 1+keptPods {
 		t.Errorf("%d kept beside a large one, weight %d", len(k.ids), k.weight)
+	}	big := expander.Pod{Annotations: map[string]string{"note": strings.Repeat("x", 1<<20)}}
+	for i := range 200 { // 200 MiB would be kept if a pod were a pod
+		k.add(fmt.Sprint("big", i), Situation{Request: expander.Request{Pods: []expander.Pod{big}}})
+	}
+	if most := keptPods * podBytes >> 20; len(k.ids) > most {
+		t.Errorf("%d situations of a mebibyte each are kept, want %d at most", len(k.ids), most)
 	}
 }
