@@ -138,7 +138,8 @@ func TestSituationsAreBounded(t *testing.T) {
 	k.add("large", Situation{Request: expander.Request{Pods: make([]expander.Pod, keptPods)}})
 	if len(k.ids) != 1 || k.ids[0] != "large" || k.weight != 1+keptPods {
 		t.Errorf("%d kept beside a large one, weight %d", len(k.ids), k.weight)
-	}	big := expander.Pod{Annotations: map[string]string{"note": strings.Repeat("x", 1<<20)}}
+	}
+	big := expander.Pod{Annotations: map[string]string{"note": strings.Repeat("x", 1<<20)}}
 	for i := range 200 { // 200 MiB would be kept if a pod were a pod
 		k.add(fmt.Sprint("big", i), Situation{Request: expander.Request{Pods: []expander.Pod{big}}})
 	}
