@@ -25,7 +25,7 @@ func (p *problem) onDemandBase(workload int, options []int) (stageChoice, bool) 
 	}
 	for stage := 1; stage <= len(w.Stages); stage++ {
 		if in := p.inStage(workload, stage, firm); len(in) > 0 {
-			return stageChoice{stage, in, StageOnDemandBase, false}, true
+			return stageChoice{stage: stage, options: in, reason: StageOnDemandBase}, true
 		}
 	}
 	return stageChoice{}, false

@@ -93,8 +93,9 @@ type WorkloadHistory struct {
 	// Unserved counts the loops in a row that it lost although it had a valid option, as of At.
 	Unserved int       `json:"unserved,omitempty"`
 	At       time.Time `json:"at,omitzero"`
-	// Stage was reached at StageAt because an earlier one had failed.
+	// Stage was reached at StageAt because the stage Failed, an earlier one, had failed.
 	Stage   int       `json:"stage,omitempty"`
+	Failed  int       `json:"failed,omitempty"`
 	StageAt time.Time `json:"stageAt,omitzero"`
 }
 

@@ -93,8 +93,8 @@ func mergeWorkloads(a, b WorkloadHistory) WorkloadHistory {
 	if order := a.At.Compare(b.At); order < 0 || (order == 0 && b.Unserved > a.Unserved) {
 		merged.At, merged.Unserved = b.At, b.Unserved
 	}
-	if order := a.StageAt.Compare(b.StageAt); order < 0 || (order == 0 && b.Stage > a.Stage) {
-		merged.StageAt, merged.Stage = b.StageAt, b.Stage
+	if order := cmp.Or(a.StageAt.Compare(b.StageAt), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Failed, b.Failed)); order < 0 {
+		merged.StageAt, merged.Stage, merged.Failed = b.StageAt, b.Stage, b.Failed
 	}
 	return merged
 }

@@ -22,9 +22,9 @@ func (d *draft) record() {
 	}
 	plan := &d.plans[d.servedBy]
 	name := d.policy.Workloads[d.servedBy].Name
-	if plan.stage.hold {
+	if plan.stage.failed > 0 {
 		w := d.history.Workloads[name]
-		w.Stage, w.StageAt = plan.stage.stage, d.now
+		w.Stage, w.Failed, w.StageAt = plan.stage.stage, plan.stage.failed, d.now
 		d.history.Workloads[name] = w
 	}
 	if d.stuck == nil {

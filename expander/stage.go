@@ -13,20 +13,6 @@ const (
 	StageOnDemandBase = "on-demand base"
 )
 
-// escalated is the first stage whose budget is not used up, from 1; the last one never is.
-func (p *problem) escalated(workload int, s *standing) (stage int, reason string) {
-	stages := p.policy.Workloads[workload].Stages
-	reason = StageFirst
-	for stage = 1; stage < len(stages); stage++ {
-		used := p.usedUp(workload, stage, stages[stage-1].Escalate, s.counting)
-		if used == "" {
-			break
-		}
-		reason = used
-	}
-	return stage, reason
-}
-
 // usedUp tells whether the budget of a stage is used up by any of the pods that count.
 func (p *problem) usedUp(workload, stage int, budget Escalation, pods []int) string {
 	if budget.Attempts <= 0 && budget.FirstSeen <= 0 {
@@ -58,32 +44,45 @@ type stageChoice struct {
 	stage   int
 	options []int
 	reason  string
-	// hold tells that an earlier stage failed, so that the stage is kept for a while.
-	hold bool
+	// failed is the earliest stage that was passed over because it had failed, or 0; then this stage is kept for a while.
+	failed int
 }
 
-// chooseStage finds the first stage with an option, beginning where the budgets of earlier ones are used up.
+// chooseStage finds the first stage with an option whose budget is not used up. Every stage has a budget of its own: a
+// first stage that is full does not keep the second one from being used up. The reason is why the stage before was
+// passed over.
 func (p *problem) chooseStage(workload int, s *standing, options []int) stageChoice {
 	if base, ok := p.onDemandBase(workload, options); ok {
 		return base
 	}
-	first, reason := p.escalated(workload, s)
-	hold := first > 1
-	if held := p.heldStage(workload); held > first {
-		first, reason, hold = held, StageHeld, false
-	}
-	stages := len(p.policy.Workloads[workload].Stages)
-	for stage := first; stage <= stages; stage++ {
-		if in := p.inStage(workload, stage, options); len(in) > 0 {
-			if stage > first {
-				reason, hold = StageNoOption, hold || p.failedBefore(workload, stage)
-			}
-			return stageChoice{stage, in, reason, hold}
+	stages := p.policy.Workloads[workload].Stages
+	held := p.held(workload)
+	choice := stageChoice{reason: StageFirst}
+	for stage := 1; stage <= len(stages); stage++ {
+		in := p.inStage(workload, stage, options)
+		used := ""
+		if stage < len(stages) {
+			used = p.usedUp(workload, stage, stages[stage-1].Escalate, s.counting)
+		}
+		failed := false
+		switch {
+		case used != "":
+			choice.reason, failed = used, true
+		case held.Failed <= stage && stage < held.Stage:
+			choice.reason = StageHeld
+		case len(in) == 0:
+			choice.reason, failed = StageNoOption, p.failedIn(workload, stage)
+		default:
+			choice.stage, choice.options = stage, in
+			return choice
+		}
+		if failed && choice.failed == 0 {
+			choice.failed = stage
 		}
 	}
-	for stage := 1; stage < first; stage++ {
+	for stage := 1; stage <= len(stages); stage++ {
 		if in := p.inStage(workload, stage, options); len(in) > 0 {
-			return stageChoice{stage, in, StageRelaxed, false}
+			return stageChoice{stage: stage, options: in, reason: StageRelaxed}
 		}
 	}
 	return stageChoice{}
@@ -99,21 +98,22 @@ func (p *problem) inStage(workload, stage int, options []int) []int {
 	return in
 }
 
-// heldStage is a later stage that the workload was driven to a moment ago. Staying there for as long as a choice
-// sticks keeps two loops in a row from going back and forth.
-func (p *problem) heldStage(workload int) int {
+// held is the later stage that the workload was driven to a moment ago, and the stage that had failed then. Passing
+// over the stages between them for as long as a choice sticks keeps two loops in a row from going back and forth;
+// stages before the failed one stay open. Zero when nothing is held.
+func (p *problem) held(workload int) WorkloadHistory {
 	w := p.history.Workloads[p.policy.Workloads[workload].Name]
 	if w.Stage > 0 && p.now.Sub(w.StageAt) < p.policy.memory(workload).StickFor && w.Stage <= len(p.policy.Workloads[workload].Stages) {
-		return w.Stage
+		return w
 	}
-	return 0
+	return WorkloadHistory{}
 }
 
-// failedBefore tells whether a group of an earlier stage is held back now.
-func (p *problem) failedBefore(workload, stage int) bool {
+// failedIn tells whether a group of the stage is held back now.
+func (p *problem) failedIn(workload, stage int) bool {
 	memory := p.policy.memory(workload)
 	for i := range p.groups {
-		if own, _ := p.policy.Workloads[workload].stageOf(&p.groups[i]); own == 0 || own >= stage {
+		if own, _ := p.policy.Workloads[workload].stageOf(&p.groups[i]); own != stage {
 			continue
 		}
 		if _, blocked := p.history.block(&p.groups[i], memory, p.now); blocked {
