@@ -52,6 +52,9 @@ func TestReplicasOf(t *testing.T) {
 		if c := got["llm-c"]; c.Node != "" || c.Ready || c.Capacity != link.Unknown {
 			t.Errorf("without a node: %+v", c)
 		}
+		if free, ok := w.view.FreeAccelerators(); !ok || len(free) != 0 {
+			t.Errorf("free in %v, %v; no group is known yet", free, ok)
+		}
 		if _, _, ok := w.view.ReplicasOf("ai", "other", time.Now()); ok {
 			t.Error("a scaled object that does not exist has replicas")
 		}

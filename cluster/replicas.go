@@ -69,3 +69,16 @@ func (c *Cluster) StartsOf(namespace, name string) []link.Start {
 	}
 	return out
 }
+
+// FreeAccelerators counts by group the accelerators of its nodes that no pod holds. It is false while nodes or pods
+// cannot be read.
+func (c *Cluster) FreeAccelerators() (map[string]int, bool) {
+	if !c.nodes.readable() || !c.pods.readable() {
+		return nil, false
+	}
+	free := map[string]int{}
+	for id, a := range c.current.Load().accelerators {
+		free[id] = int(max(0, a.offered-a.held))
+	}
+	return free, true
+}

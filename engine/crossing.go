@@ -17,7 +17,9 @@ type crossing struct {
 	now    time.Time
 
 	// facts and states are worked out once for all services of a tick.
-	facts  map[string]expander.GroupFacts
+	facts map[string]expander.GroupFacts
+	// free are the accelerators that nobody holds, by group; nil is unknown.
+	free   map[string]int
 	states map[string][]link.PoolState
 }
 
@@ -31,6 +33,11 @@ func (e *Engine) crossing(at time.Time) *crossing {
 		return c
 	}
 	c := &crossing{policy: policy, view: e.view(at), last: last, now: at, states: map[string][]link.PoolState{}, facts: map[string]expander.GroupFacts{}}
+	if reader, ok := e.cluster.(FreeReader); ok {
+		if free, known := reader.FreeAccelerators(); known {
+			c.free = free
+		}
+	}
 	if policy != nil {
 		for i := range last.groups {
 			c.facts[last.groups[i].ID] = policy.Describe(&last.groups[i])
@@ -121,7 +128,10 @@ func (c *crossing) pools(workload string) []link.PoolState {
 		if c.policy.StageOf(workload, g) == 0 {
 			continue
 		}
-		p := link.PoolState{Pool: g.ID, Capacity: link.Capacity(c.facts[g.ID].CapacityType), Nodes: -1, Max: -1}
+		p := link.PoolState{Pool: g.ID, Capacity: link.Capacity(c.facts[g.ID].CapacityType), Nodes: -1, Max: -1, Free: -1}
+		if c.free != nil {
+			p.Free = c.free[g.ID]
+		}
 		if seen, ok := c.view.Groups[g.ID]; ok {
 			p.Nodes, p.Max = max(seen.Nodes, seen.Target), seen.Max
 			if b := seen.Backoff; b != nil {

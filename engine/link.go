@@ -28,6 +28,12 @@ type CostWriter interface {
 	WriteCosts(namespace string, changes []link.CostChange)
 }
 
+// A FreeReader is a [Cluster] that knows what nobody holds on the nodes.
+type FreeReader interface {
+	// FreeAccelerators counts by group the accelerators of its nodes that no pod holds; false is not known.
+	FreeAccelerators() (byGroup map[string]int, ok bool)
+}
+
 // costRate bounds the writes of deletion costs of the whole cluster.
 var costRate = link.Rate{Burst: 20, Every: 200 * time.Millisecond}
 

@@ -17,6 +17,7 @@ type bridge struct {
 	target link.Target
 	groups map[string]expander.GroupView
 	starts []link.Start
+	free   map[string]int
 	costs  []link.CostChange
 	now    time.Time
 }
@@ -41,6 +42,13 @@ func (b *bridge) ReplicasOf(_, _ string, _ time.Time) (link.Target, *expander.Po
 	t := b.target
 	t.Replicas = slices.Clone(t.Replicas)
 	return t, &expander.Pod{Labels: map[string]string{"tier": "online"}}, true
+}
+
+func (b *bridge) FreeAccelerators() (map[string]int, bool) {
+	if b.free == nil {
+		return map[string]int{}, true
+	}
+	return b.free, true
 }
 
 func (b *bridge) StartsOf(string, string) []link.Start { return b.starts }
@@ -316,6 +324,11 @@ func TestNoPileUpInOneProcess(t *testing.T) {
 			b.add(fmt.Sprint("p", len(b.target.Replicas)), "", false)
 		}
 	}
+	b.free = map[string]int{"spot-a": 3}
+	if d := b.tick(150 * time.Second); d.Replicas != 40 {
+		t.Errorf("%d replicas although nodes are free, want 40: %s", d.Replicas, d.Text)
+	}
+	b.free = nil
 	g := b.groups["od-a"]
 	g.Backoff = nil
 	b.groups["od-a"] = g

@@ -16,6 +16,8 @@ type PoolState struct {
 	// HeldUntil is until when nobody will ask it for nodes, for HeldBy; zero is not held.
 	HeldUntil time.Time
 	HeldBy    string
+	// Free is how many accelerators of its nodes nobody holds; negative is unknown. They may serve without a new node.
+	Free int
 	// Replicas is how many replicas fit on one node; 0 is unknown and taken for 1.
 	Replicas int
 }
@@ -26,7 +28,7 @@ type Supply struct {
 	// that somebody has to raise is in the way.
 	None  bool      `json:"none,omitempty"`
 	Until time.Time `json:"until,omitzero"`
-	// Useful is how many replicas can have a node at all: those that have one and the room of the pools. Negative is
+	// Useful is how many replicas can have a node at all: those that have one, what is free on the nodes, and the room of the pools. Negative is
 	// unknown.
 	Useful int `json:"useful"`
 	// Bounds says of each pool that cannot deliver, or only so much, which limit it is.
@@ -34,7 +36,7 @@ type Supply struct {
 }
 
 // Assess says what the pools of a workload can still deliver for a target of which placed replicas have a node. A pool
-// of which nothing is known may deliver.
+// of which nothing is known may deliver, and so may one with something free.
 func Assess(pools []PoolState, placed int, now time.Time) Supply {
 	s := Supply{Useful: placed, None: len(pools) > 0}
 	for _, p := range pools {
@@ -51,6 +53,9 @@ func Assess(pools []PoolState, placed int, now time.Time) Supply {
 		default:
 			s.None = false
 		}
+		if p.Free != 0 {
+			s.None = false
+		}
 		s.room(&p)
 	}
 	if len(pools) == 0 {
@@ -64,11 +69,11 @@ func Assess(pools []PoolState, placed int, now time.Time) Supply {
 
 // room adds what the pool has left; a pool without a known limit has room for all.
 func (s *Supply) room(p *PoolState) {
-	if s.Useful < 0 || p.Max < 0 || p.Nodes < 0 {
+	if s.Useful < 0 || p.Max < 0 || p.Nodes < 0 || p.Free < 0 {
 		s.Useful = -1
 		return
 	}
-	s.Useful += max(0, p.Max-p.Nodes) * max(1, p.Replicas)
+	s.Useful += max(0, p.Max-p.Nodes)*max(1, p.Replicas) + p.Free
 }
 
 // Text says what bounds a target, for people; empty when nothing does.
