@@ -35,6 +35,8 @@ var policies = []policy{
 	{name: "1 + suspect nodes", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, suspect: true},
 	{name: "all three", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, replace: true, suspect: true},
 	{name: "all three, base 50 %", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, replace: true, suspect: true, base: 0.5},
+	{name: "1 without escalation", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, patient: true},
+	{name: "1 without escalation + replacement at notice", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, replace: true, patient: true},
 	{name: "SpotHedge, one extra", spot: true, onDemand: true, hedge: 1},
 }
 
@@ -62,6 +64,8 @@ func (c conditions) differs(p policy) bool {
 	plain := c.notice == 0 && c.detect == time.Minute
 	always := c.name == "good" || c.name == "mid" || c.name == "mild"
 	switch {
+	case p.patient && len(c.spots) < 2:
+		return false // where there is one spot group, the memory moves on by itself
 	case p.base > 0:
 		return plain && c.name != "two" && c.name != "scarce"
 	case p.replace && p.suspect:
@@ -82,6 +86,7 @@ func (c conditions) differs(p policy) bool {
 
 func replay() error {
 	dir := flag.String("traces", "../shared/traces", "directory of the recordings")
+	names := flag.String("policies", "", "only policies whose name contains this, with on-demand and U")
 	only := flag.String("series", "", "only series whose name contains this")
 	condition := flag.String("conditions", "", "only these conditions, separated by semicolons")
 	flag.Parse()
@@ -113,7 +118,7 @@ func replay() error {
 	fmt.Printf("%d series, %d left out because on-demand nodes alone stay short for more than 2 %% of the time\n\n", len(scored), len(kept)-len(scored))
 	for _, c := range settings {
 		if *condition == "" || slices.Contains(strings.Split(*condition, ";"), c.name) {
-			results, err := measure(c, policies, scored, rooms)
+			results, err := measure(c, chosen(*names), scored, rooms)
 			if err != nil {
 				return err
 			}
@@ -124,13 +129,24 @@ func replay() error {
 	return nil
 }
 
+// chosen leaves out the policies that are not asked for; those that the others are compared with stay.
+func chosen(name string) []policy {
+	out := slices.Clone(policies)
+	for i := range out {
+		if i != allOnDemand && i != ruleU && !strings.Contains(out[i].name, name) {
+			out[i] = policy{}
+		}
+	}
+	return out
+}
+
 // measure plays every policy on every series with every headroom.
 func measure(c conditions, policies []policy, services []service, rooms map[string][]int) ([][]curve, error) {
 	results := make([][]curve, len(policies))
 	var group errgroup.Group
 	group.SetLimit(2 * runtime.GOMAXPROCS(0))
 	for p := range policies {
-		if !c.differs(policies[p]) || (!policies[p].spot && len(policies) > 1) {
+		if policies[p].name == "" || !c.differs(policies[p]) || (!policies[p].spot && len(policies) > 1) {
 			continue
 		}
 		results[p] = make([]curve, len(services))

@@ -17,6 +17,8 @@ type policy struct {
 	memory time.Duration
 	// deletionCost, replace and suspect are the rules of package link.
 	deletionCost, replace, suspect bool
+	// patient pods try every spot group that is not held back before they fall back; others do after one failed attempt.
+	patient bool
 	// base is the share of replicas on on-demand.
 	base float64
 	// hedge is how many spot replicas are kept more than needed.
@@ -84,10 +86,14 @@ func compile(p policy, groups []*group) *expander.Policy {
 			Match: expander.PoolMatch{NodeGroups: []*regexp.Regexp{regexp.MustCompile("^" + regexp.QuoteMeta(g.id) + "$")}},
 		})
 	}
+	escalate := expander.Escalation{Attempts: 1, FirstSeen: time.Minute}
+	if p.patient {
+		escalate = expander.Escalation{}
+	}
 	out.Workloads = []expander.Workload{{
 		Name: "service", OnDemandBase: expander.Base{Share: p.base},
 		Stages: []expander.Stage{
-			{Pools: spots, Escalate: expander.Escalation{Attempts: 1, FirstSeen: time.Minute}}, {Pools: []string{"on-demand"}},
+			{Pools: spots, Escalate: escalate}, {Pools: []string{"on-demand"}},
 		},
 	}}
 	return out
