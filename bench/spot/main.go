@@ -62,10 +62,9 @@ var settings = []conditions{
 // others into proportion are played under three conditions.
 func (c conditions) differs(p policy) bool {
 	plain := c.notice == 0 && c.detect == time.Minute
-	always := c.name == "good" || c.name == "mid" || c.name == "mild"
 	switch {
-	case p.patient && len(c.spots) < 2:
-		return false // where there is one spot group, the memory moves on by itself
+	case p.patient && len(c.spots) < 2: // with one spot group the memory moves on by itself
+		return false
 	case p.base > 0:
 		return plain && c.name != "two" && c.name != "scarce"
 	case p.replace && p.suspect:
@@ -74,15 +73,17 @@ func (c conditions) differs(p policy) bool {
 		return c.notice > 0
 	case p.suspect:
 		return c.detect > time.Minute
-	case p.hedge > 0, !p.onDemand:
-		return plain && always
-	case p.memory == 0 && p.onDemand && p.spot:
-		return plain
-	case p.memory > 0 && !p.deletionCost && p.memory == shortMemory, p.deletionCost && p.memory > shortMemory:
-		return plain && always
 	}
-	return true
+	return p.isRule() || plain && (p.isBackoff() || slices.Contains([]string{"good", "mid", "mild"}, c.name))
 }
+
+// isRule tells the policies that are played under all conditions: on-demand nodes alone, U and rule 1.
+func (p policy) isRule() bool {
+	return !p.spot || p.memory > 0 && p.deletionCost == (p.memory == shortMemory)
+}
+
+// isBackoff is the Cluster Autoscaler as it comes.
+func (p policy) isBackoff() bool { return p.spot && p.onDemand && p.memory == 0 && p.hedge == 0 }
 
 func replay() error {
 	dir := flag.String("traces", "../shared/traces", "directory of the recordings")
@@ -115,7 +116,7 @@ func replay() error {
 			scored, base = append(scored, kept[i]), append(base, firm[0][i])
 		}
 	}
-	fmt.Printf("%d series, %d left out because on-demand nodes alone stay short for more than 2 %% of the time\n\n", len(scored), len(kept)-len(scored))
+	fmt.Fprintf(os.Stdout, "%d series, %d left out because on-demand nodes alone stay short for more than 2 %% of the time\n\n", len(scored), len(kept)-len(scored))
 	for _, c := range settings {
 		if *condition == "" || slices.Contains(strings.Split(*condition, ";"), c.name) {
 			results, err := measure(c, chosen(*names), scored, rooms)

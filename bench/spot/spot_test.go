@@ -100,3 +100,22 @@ func TestCurve(t *testing.T) {
 		t.Errorf("mean %v of %d", mean, n)
 	}
 }
+
+// Every condition plays on-demand nodes alone, U and rule 1, and each rule where it can have an effect.
+func TestWhatIsPlayed(t *testing.T) {
+	for _, c := range settings {
+		for _, name := range []string{"all on-demand", "U: memory 3 h + escalation", ruleOne} {
+			if !c.differs(named(t, name)) {
+				t.Errorf("%s: %s is not played", c.name, name)
+			}
+		}
+		for name, want := range map[string]bool{
+			"1 + replacement at notice": c.notice > 0, "1 + suspect nodes": c.detect > time.Minute,
+			"1 without escalation": len(c.spots) > 1, "memory 10 min alone": c.name == "good" || c.name == "mid" || c.name == "mild",
+		} {
+			if c.differs(named(t, name)) != want {
+				t.Errorf("%s: %s played is not %v", c.name, name, want)
+			}
+		}
+	}
+}
