@@ -1,6 +1,6 @@
 // Command suite runs the benchmark on recorded traces and writes the page of results.
 //
-// Every number on the page comes out of one run of this command; nothing is carried over from an earlier one.
+// Every number on the page is measured by the command that the page names; the same seeds give the same bytes.
 package main
 
 import (
@@ -94,7 +94,7 @@ func (s settings) head(w io.Writer, only string) {
 	}
 	fmt.Fprintf(w, `# Benchmarks
 
-Written by %s; every number below comes from that one run. Seeds from %d on. The same command on the
+Written by %s; it measures every number below. Seeds from %d on. The same command on the
 same traces gives the same bytes. The traces are public recordings that are not part of this repository; their
 addresses, commits, checksums and licences are in bench/trace/manifest.json.
 

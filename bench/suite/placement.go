@@ -337,6 +337,9 @@ rule and a priority list in the order of node prices included, is within the noi
 careful price list gains nothing on plain placement. Without prices (warmpool-unpriced) there is little or no saving, except
 where GPU pods request no CPU and memory. On node groups of one GPU model there is next to nothing to gain. GPU models
 count as equally fast here: the large savings of the mixed sets mean that pods which any T4 serves are not put on an H100.
+Where warmpool is behind the simple rules on the mixed set it is mostly one question: a few single-GPU nodes, or one node of
+four GPUs at nearly the same price. Its mild preference for small nodes takes the former, and the spare GPU of the latter
+would have served the next pod.
 
 `)
 }
