@@ -286,16 +286,18 @@ func TestRestartScalesNothingDown(t *testing.T) {
 func TestHistoryUnreadableAtStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		readableAfter time.Duration
+		only          string
 		wants         map[time.Duration]int
 	}{
-		"comes back": {20 * time.Second, map[time.Duration]int{0: -1, 15 * time.Second: -1, 30 * time.Second: 9}},
-		"stays away": {time.Hour, map[time.Duration]int{0: -1, 45 * time.Second: -1, 60 * time.Second: 2}},
-		"never lost": {0, map[time.Duration]int{0: 9}},
+		"comes back":   {20 * time.Second, "", map[time.Duration]int{0: -1, 15 * time.Second: -1, 30 * time.Second: 9}},
+		"stays away":   {time.Hour, "", map[time.Duration]int{0: -1, 45 * time.Second: -1, 60 * time.Second: 2}},
+		"never lost":   {0, "", map[time.Duration]int{0: 9}},
+		"one is short": {20 * time.Second, "running_of_ml_chat", map[time.Duration]int{0: -1, 15 * time.Second: -1, 30 * time.Second: 9}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				source := &forgetful{fakeSource: newFakeSource(), until: start.Add(c.readableAfter)}
+				source := &forgetful{fakeSource: newFakeSource(), until: start.Add(c.readableAfter), only: c.only}
 				source.rewind = true
 				source.set("waiting_of_ml_chat", 0)
 				source.setFunc("running_of_ml_chat", func(at time.Time) (float64, error) {
@@ -316,24 +318,22 @@ func TestHistoryUnreadableAtStart(t *testing.T) {
 	}
 }
 
-// forgetful fails every range query until a time.
+// forgetful fails every range query until a time, or those of one expression.
 type forgetful struct {
 	*fakeSource
 	until time.Time
+	only  string
 }
 
 func (f *forgetful) Rewind(ctx context.Context, from, to time.Time, step time.Duration, services [][]config.Query,
 	report func(int, int, []scaler.Sample, error),
 ) {
-	if time.Now().Before(f.until) {
-		for s := range services {
-			for q := range services[s] {
-				report(s, q, nil, errors.New("status 422"))
-			}
+	f.fakeSource.Rewind(ctx, from, to, step, services, func(s, q int, samples []scaler.Sample, err error) {
+		if time.Now().Before(f.until) && (f.only == "" || f.only == services[s][q].Expr) {
+			samples, err = nil, errors.New("status 422")
 		}
-		return
-	}
-	f.fakeSource.Rewind(ctx, from, to, step, services, report)
+		report(s, q, samples, err)
+	})
 }
 
 // TestFaultyParts scales by the signals when the view of the pods and the predictor fail.

@@ -40,7 +40,9 @@ func (e *Engine) rebuild(ctx context.Context, b *batch) {
 	step := e.config.Load().EvaluationInterval
 	to := b.at.Add(-step)
 	histories := make([]scaler.History, len(fresh))
-	read := make([]bool, len(fresh))
+	// One expression that cannot be read is enough where the present count is unknown: what it demanded would be missing
+	// from the window.
+	read, failed := make([]bool, len(fresh)), make([]bool, len(fresh))
 	for i := range histories {
 		histories[i] = scaler.History{Signals: map[scaler.Signal][]scaler.Sample{}, Current: -1, Step: step}
 		histories[i].Current = b.reads[fresh[i]].inputs.CurrentReplicas
@@ -49,15 +51,18 @@ func (e *Engine) rebuild(ctx context.Context, b *batch) {
 	defer cancel()
 	e.source.Rewind(ctx, to.Add(-min(max(window, 4*step), longestRewind)), to, step, queries,
 		func(i, query int, samples []scaler.Sample, err error) {
-			read[i] = read[i] || err == nil || classOf(err) == classEmpty
+			known := err == nil || classOf(err) == classEmpty
+			read[i] = read[i] || known
 			if q := &queries[i][query]; !q.PerReadyPod {
+				failed[i] = failed[i] || !known
 				histories[i].Signals[q.Signal] = samples
 			}
 		})
 	for i, at := range fresh {
 		s := b.reads[at].service
 		stored, ok := e.store.state(s.id)
-		if !read[i] && !ok && s.carried == nil && len(queries[i]) > 0 && b.at.Sub(s.rebuildSince) < rebuildFor {
+		lost := !read[i] || failed[i] && histories[i].Current < 0
+		if lost && !ok && s.carried == nil && len(queries[i]) > 0 && b.at.Sub(s.rebuildSince) < rebuildFor {
 			b.reads[at].held = true
 			continue
 		}
