@@ -73,8 +73,7 @@ func (h *History) noteBackoff(p *problem, id string, b *Backoff) {
 // noteTimeOut records that the newest choice of a group brought no node in time. Long after it, a target above the
 // registered count is about something else.
 func (h *History) noteTimeOut(p *problem, id string) {
-	for i := len(h.Choices) - 1; i >= 0; i-- {
-		c := h.Choices[i]
+	for _, c := range slices.Backward(h.Choices) {
 		if c.Group != id || c.Observed {
 			continue
 		}

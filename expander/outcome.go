@@ -109,7 +109,7 @@ func (d *draft) decision() Decision {
 func (d *draft) candidate(i int) Candidate {
 	o := &d.options[i]
 	c := Candidate{
-		ID: o.GroupID, NodeCount: int(o.NodeCount), Pods: len(o.pods), Rejected: d.rejected[i],
+		ID: o.GroupID, NodeCount: o.NodeCount, Pods: len(o.pods), Rejected: d.rejected[i],
 		Waste: Waste{GPU: o.values.gpuWaste, GPUMemory: o.values.memoryWaste, CPU: o.values.cpu, Memory: o.values.memory},
 		Cost:  d.knownCost(i),
 	}

@@ -124,7 +124,7 @@ func (p *problem) selectsAcceleratorsOnly(s *shape) bool {
 	if s.demand != DemandCPU || !s.hasSelector() {
 		return false
 	}
-	any := false
+	found := false
 	for i := range p.groups {
 		if !s.selects(p.groups[i].Labels) {
 			continue
@@ -132,9 +132,9 @@ func (p *problem) selectsAcceleratorsOnly(s *shape) bool {
 		if !p.groups[i].hasAccelerator {
 			return false
 		}
-		any = true
+		found = true
 	}
-	return any
+	return found
 }
 
 func (p *problem) newOption(source *Option) option {

@@ -162,7 +162,7 @@ func TestNoWorkloads(t *testing.T) {
 // The filters that are only preferences, each with the option it would drop alone in the request: then it is used,
 // and the record warns.
 func TestRelaxedFilters(t *testing.T) {
-	any := []expander.Stage{{Any: true}}
+	anyStage := []expander.Stage{{Any: true}}
 	two := expander.Pod{UID: "two", Requests: gpuResources(4, 16, 2)}
 	slices4 := groupOf("dropped", gpuResources(8, 32, 4), map[string]string{"nvidia.com/gpu.replicas": "4"})
 	for _, test := range []struct {
@@ -174,11 +174,11 @@ func TestRelaxedFilters(t *testing.T) {
 		code     string
 		warning  string
 	}{
-		{"zone cap", expander.Workload{Stages: any, ZoneCap: map[string]int{"z1": 4}}, expander.View{ZoneNodes: map[string]int{"z1": 4}}, gpuPod("a"), groupOf("dropped", small, map[string]string{"topology.kubernetes.io/zone": "z1"}), "zone-cap", "zone-cap-exceeded:dropped"},
-		{"sharing", expander.Workload{Stages: any, Sharing: expander.SharingExclusive}, expander.View{}, gpuPod("a"), groupOf("dropped", small, map[string]string{"nvidia.com/gpu.sharing-strategy": "time-slicing"}), "sharing", "sharing-mismatch:dropped"},
-		{"two cards on one", expander.Workload{Stages: any}, expander.View{}, two, slices4, "gpu-shape", "gpu-shape-mismatch:dropped"},
-		{"CPU pods", expander.Workload{Stages: any}, expander.View{}, cpuPod("a"), groupOf("dropped", small, nil), "cpu-pods-on-accelerator-group", "cpu-pods-on-accelerator-group"},
-		{"failure", expander.Workload{Stages: any, Failures: &expander.FailureMemory{SingleGPU: time.Hour}}, expander.View{Known: true, Failures: []expander.Failure{{At: epoch.Add(-time.Minute), GroupID: "dropped"}}}, gpuPod("a"), groupOf("dropped", small, nil), "failure-memory", "all-options-failed-recently"},
+		{"zone cap", expander.Workload{Stages: anyStage, ZoneCap: map[string]int{"z1": 4}}, expander.View{ZoneNodes: map[string]int{"z1": 4}}, gpuPod("a"), groupOf("dropped", small, map[string]string{"topology.kubernetes.io/zone": "z1"}), "zone-cap", "zone-cap-exceeded:dropped"},
+		{"sharing", expander.Workload{Stages: anyStage, Sharing: expander.SharingExclusive}, expander.View{}, gpuPod("a"), groupOf("dropped", small, map[string]string{"nvidia.com/gpu.sharing-strategy": "time-slicing"}), "sharing", "sharing-mismatch:dropped"},
+		{"two cards on one", expander.Workload{Stages: anyStage}, expander.View{}, two, slices4, "gpu-shape", "gpu-shape-mismatch:dropped"},
+		{"CPU pods", expander.Workload{Stages: anyStage}, expander.View{}, cpuPod("a"), groupOf("dropped", small, nil), "cpu-pods-on-accelerator-group", "cpu-pods-on-accelerator-group"},
+		{"failure", expander.Workload{Stages: anyStage, Failures: &expander.FailureMemory{SingleGPU: time.Hour}}, expander.View{Known: true, Failures: []expander.Failure{{At: epoch.Add(-time.Minute), GroupID: "dropped"}}}, gpuPod("a"), groupOf("dropped", small, nil), "failure-memory", "all-options-failed-recently"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.workload.Name = "w"

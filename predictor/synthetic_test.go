@@ -8,8 +8,7 @@ import (
 	_ "time/tzdata"
 )
 
-// feed observes slots from (inclusive) to to (exclusive) with rates by instant;
-// NaN is missing.
+// feed observes the slots of [from, to) with rates by instant; NaN is missing.
 func feed(s *Service, from, to time.Time, rate func(time.Time) float64) {
 	for at := from; at.Before(to); at = at.Add(s.settings.Step) {
 		y := rate(at)

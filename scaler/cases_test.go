@@ -118,8 +118,6 @@ type caseGPU struct {
 	Running *float64
 }
 
-type caseDemand struct{ Lambda, Q *float64 }
-
 type caseStep struct {
 	At                   string
 	Lambda, Q            *float64

@@ -111,7 +111,7 @@ func (e *evaluation) holdZero() int {
 	if e.lastKnown && e.last == 0 {
 		return 0
 	}
-	code, limited := "", ""
+	var code, limited string
 	switch since := e.idleSince(); {
 	case e.now.Sub(since) < e.policy.IdleAfter:
 		code, limited = ReasonIdle, "idle"

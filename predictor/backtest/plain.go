@@ -11,7 +11,6 @@ type plainBound struct {
 	unit   float64
 	recent []float64 // by step, NaN where there was no outcome
 	sorted []float64
-	days   int
 }
 
 func newPlainBound(unit float64, window int) *plainBound {

@@ -124,8 +124,8 @@ func outcome(short, steps int, have, paid, need int64) Outcome {
 func (d demand) closedLoop(wanted []int32, h int, span Span, perDay int) Outcome {
 	begin := max(0, span.From-2*perDay)
 	starting := make([]int32, h) // by step they become ready at
-	ready, total := d.held(wanted, begin), int32(0)
-	total = ready
+	ready := d.held(wanted, begin)
+	total := ready
 	var short, steps int
 	var have, paid, need int64
 	for s := begin + 1; s < span.To; s++ {

@@ -2,6 +2,7 @@ package hpa
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -114,9 +115,9 @@ func (s State) stabilise(spec Spec, current, wanted int, now time.Time) (int, St
 func (s State) record(from, to int, now time.Time) State {
 	switch {
 	case to > from:
-		s.ups = append(s.ups[:len(s.ups):len(s.ups)], change{now, to - from})
+		s.ups = append(slices.Clip(s.ups), change{now, to - from})
 	case to < from:
-		s.downs = append(s.downs[:len(s.downs):len(s.downs)], change{now, from - to})
+		s.downs = append(slices.Clip(s.downs), change{now, from - to})
 	}
 	return s
 }
