@@ -138,7 +138,17 @@ func TestLargeRequests(t *testing.T) {
 	})
 	large := sized(t, 65<<20)
 	var wait sync.WaitGroup
+	sent := make(chan struct{})
+	// arrived waits for the next request to reach the expander, and does not wait for ever where the first one never does.
+	arrived := func() {
+		select {
+		case <-entered:
+		case <-sent:
+			t.Fatal("the large request ended before the expander had answered it")
+		}
+	}
 	wait.Go(func() {
+		defer close(sent)
 		start := time.Now()
 		answer, err := r.autoscaler(t, "localhost").Send(context.Background(), large)
 		if err != nil || len(ids(answer)) != 1 {
@@ -146,7 +156,7 @@ func TestLargeRequests(t *testing.T) {
 		}
 		t.Logf("%d bytes answered in %v", len(large), time.Since(start))
 	})
-	<-entered
+	arrived()
 	if _, err := r.autoscaler(t, "localhost").Send(t.Context(), large); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a second large request: %v", err)
 	}
@@ -158,7 +168,7 @@ func TestLargeRequests(t *testing.T) {
 			t.Errorf("a small request: %v", err)
 		}
 	})
-	<-entered
+	arrived()
 	close(leave)
 	wait.Wait()
 }
