@@ -37,8 +37,10 @@ func (v Variant) String() string {
 		on   bool
 		text string
 	}{
-		{v.Hourly, "hourly batches"}, {v.Typed > 0, fmt.Sprintf("%.0f %% of the GPU pods tied to a model", 100*v.Typed)},
-		{v.Bare, "GPU pods without CPU and memory requests"}, {v.PriceError > 0, fmt.Sprintf("prices wrong by up to %.0f %%", 100*v.PriceError)},
+		{v.Hourly, "hourly batches"},
+		{v.Typed > 0, fmt.Sprintf("%.0f %% of the GPU pods tied to a model", 100*v.Typed)},
+		{v.Bare, "GPU pods without CPU and memory requests"},
+		{v.PriceError > 0, fmt.Sprintf("prices wrong by up to %.0f %%", 100*v.PriceError)},
 		{v.Drain, "pods may be moved"},
 	} {
 		if part.on {

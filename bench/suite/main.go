@@ -60,11 +60,11 @@ func run(ctx context.Context, s settings, only, out string) error {
 		if only != "" && !strings.Contains(","+only+",", ","+part.name+",") {
 			continue
 		}
-		start := time.Now() //nolint:forbidigo // how long a part takes is for the person who waits
+		start := time.Now()
 		if err := part.do(ctx, s, &page); err != nil {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
-		fmt.Fprintf(s.log, "%s took %s\n", part.name, time.Since(start).Round(time.Second)) //nolint:forbidigo // as above
+		fmt.Fprintf(s.log, "%s took %s\n", part.name, time.Since(start).Round(time.Second))
 	}
 	if out == "" {
 		_, err := page.WriteTo(os.Stdout)

@@ -56,14 +56,14 @@ func TestGoalsNameTheExceptions(t *testing.T) {
 }
 
 func TestBestSimpleRule(t *testing.T) {
-	make := func(price, priority, perPod, warmpool float64) condition {
+	costs := func(price, priority, perPod, warmpool float64) condition {
 		var c condition
 		for name, v := range map[string]float64{"price": price, "priority": priority, "dollars-per-pod": perPod, "warmpool": warmpool} {
 			c.result.Expanders = append(c.result.Expanders, report.ExpanderResult{Expander: name, ToLeastWaste: v})
 		}
 		return c
 	}
-	cs := []condition{make(0.5, 0.9, 0.6, 0.6), make(0.8, 0.5, 0.7, 0.7)}
+	cs := []condition{costs(0.5, 0.9, 0.6, 0.6), costs(0.8, 0.5, 0.7, 0.7)}
 	if name, cost := bestSimple(cs); name != "price" || math.Abs(cost-math.Sqrt(0.4)) > 1e-12 {
 		t.Errorf("best is %s at %v, want price", name, cost)
 	}
