@@ -318,6 +318,33 @@ func TestHistoryUnreadableAtStart(t *testing.T) {
 	}
 }
 
+// TestStoredAnswerCoversAGap: where a part of the history cannot be read, a restart goes on from the stored answer.
+func TestStoredAnswerCoversAGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := OpenStore(t.TempDir(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		start := time.Now()
+		source := &forgetful{fakeSource: newFakeSource(), until: start.Add(time.Hour), only: "busy"}
+		source.rewind = true
+		source.set("waiting_of_ml_chat", 1)
+		source.set("running_of_ml_chat", 2)
+		source.set("busy", 0.5)
+		yaml := strings.Replace(serviceYAML("ml", "chat", ""), "queries: {", "queries: {gpuUtilization: busy, ", 1)
+		e := newTestEngine(t, Options{Config: testConfig(t, yaml), Source: source, Store: store})
+		id := mustResolve(t, e, triggerOf("ml", "object", "chat"))
+		at := start.Add(-20 * time.Second)
+		last := scaler.State{N: 9, Need: 9, Valid: true, Since: at, Computed: []scaler.Target{{At: at, N: 9}}}
+		if err := store.save(map[string]saved{id: {state: &last}}, at); err != nil {
+			t.Fatal(err)
+		}
+		e.Tick(t.Context(), start)
+		wantTarget(t, e, id, 9)
+	})
+}
+
 // forgetful fails every range query until a time, or those of one expression.
 type forgetful struct {
 	*fakeSource

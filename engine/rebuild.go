@@ -66,6 +66,9 @@ func (e *Engine) rebuild(ctx context.Context, b *batch) {
 			b.reads[at].held = true
 			continue
 		}
+		if lost && ok {
+			histories[i].Stored = stored // its answer is not below what the rest of the history says
+		}
 		s.rebuilt = true
 		s.state = scaler.Rebuild(s.compiled.Policy, histories[i], to)
 		if ok {
