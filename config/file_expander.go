@@ -125,7 +125,7 @@ type stageFile struct {
 }
 
 type escalateFile struct {
-	Attempts  int      `key:"attempts" default:"0" min:"0" max:"1000" doc:"failed attempts that use the stage up; 0: not counted"`
+	Attempts  int      `key:"attempts" default:"0" min:"0" max:"12" doc:"failed attempts that use the stage up; 0: not counted"`
 	FirstSeen duration `key:"firstSeen" default:"0s" max:"168h" doc:"time since the oldest pod was first seen, with at least one attempt recorded; 0s: not counted"`
 }
 

@@ -17,6 +17,8 @@ const (
 	maxChoices  = 500
 	maxGroups   = 500
 	maxFailures = 16
+	// maxPodChoices is how many choices a pod remembers: as many attempts as a stage may count.
+	maxPodChoices = 12
 
 	podMemory      = 6 * time.Hour
 	choiceMemory   = 6 * time.Hour
@@ -153,16 +155,22 @@ func (h *History) bound() {
 	keepNewest(h.Workloads, maxGroups, func(w WorkloadHistory) time.Time { return later(w.At, w.StageAt) })
 	slices.SortFunc(h.Choices, func(a, b Choice) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
 	h.Choices = h.Choices[max(0, len(h.Choices)-maxChoices):]
-	kept := make(map[uint64]bool, len(h.Choices))
-	for _, c := range h.Choices {
-		kept[c.ID] = true
+	age := make(map[uint64]int, len(h.Choices)) // the position is the order of time
+	for i, c := range h.Choices {
+		age[c.ID] = i
 	}
-	forgotten := func(id uint64) bool { return !kept[id] }
+	forgotten := func(id uint64) bool { _, kept := age[id]; return !kept }
 	for uid, p := range h.Pods {
-		if slices.ContainsFunc(p.Choices, forgotten) {
-			p.Choices = slices.DeleteFunc(slices.Clone(p.Choices), forgotten)
-			h.Pods[uid] = p
+		if len(p.Choices) <= maxPodChoices && !slices.ContainsFunc(p.Choices, forgotten) {
+			continue
 		}
+		p.Choices = slices.DeleteFunc(slices.Clone(p.Choices), forgotten)
+		if len(p.Choices) > maxPodChoices {
+			slices.SortFunc(p.Choices, func(a, b uint64) int { return cmp.Compare(age[b], age[a]) })
+			p.Choices = p.Choices[:maxPodChoices]
+			slices.Sort(p.Choices)
+		}
+		h.Pods[uid] = p
 	}
 }
 

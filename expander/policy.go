@@ -141,7 +141,7 @@ type Stage struct {
 
 // Escalation says when the next stage opens although this one still has options. The zero value never escalates.
 type Escalation struct {
-	// Attempts is the number of recorded failures that uses the stage up; 0 is off.
+	// Attempts is the number of recorded failures that uses the stage up, at most 12; 0 is off.
 	Attempts int
 	// FirstSeen is the time since the oldest pod was first seen in a request, with at least one recorded attempt;
 	// 0 is off.

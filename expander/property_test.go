@@ -311,3 +311,30 @@ func FuzzSelect(f *testing.F) {
 		expander.Select(policy, view, req, next, epoch.Add(time.Minute))
 	})
 }
+
+// Pods that stay pending for hours do not make the history grow: each remembers its newest choices only.
+func TestLongPendingPodsStayBounded(t *testing.T) {
+	policy := online()
+	policy.Failures.StickFor = 0
+	req := expander.Request{Groups: []expander.Group{groupOf("od", small, onDemandLabels())}}
+	o := expander.Option{GroupID: "od", NodeCount: 1000}
+	for i := range 2000 {
+		req.Pods = append(req.Pods, gpuPod(fmt.Sprintf("00000000-0000-0000-0000-%012d", i)))
+		o.Pods = append(o.Pods, i)
+	}
+	req.Options = []expander.Option{o}
+	var history expander.History
+	for i := range 60 {
+		_, history = expander.Select(policy, expander.View{Known: true}, req, history, epoch.Add(time.Duration(i)*time.Minute))
+	}
+	data, err := json.Marshal(history)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(data) > 1<<20 {
+		t.Errorf("history of %d bytes after an hour, a ConfigMap holds 1 MiB", len(data))
+	}
+	if got := len(history.Pods["00000000-0000-0000-0000-000000000000"].Choices); got != 12 {
+		t.Errorf("a pod remembers %d choices, want the newest 12", got)
+	}
+}

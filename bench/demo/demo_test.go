@@ -19,7 +19,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	t.Log(text)
-	for _, want := range []string{"gRPC     127.0.0.1:", "KEDA asked", "CA asked", "  up ", "status", "Until midnight", "0 calls failed"} {
+	for _, want := range []string{"gRPC     127.0.0.1:", "KEDA asked", "CA asked", "  up ", "status", "Until midnight", "failed calls: 0"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the story does not say %q", want)
 		}

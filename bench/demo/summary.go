@@ -103,5 +103,5 @@ func (d *driver) closing(at time.Time) {
 		n.printf("; %d times it kept a job off nodes that are not its own", d.tally.refused)
 	}
 	n.printf("\n  spot          %d nodes had no capacity, %d were taken back, %d times on-demand stood in\n", d.tally.stockOuts, d.tally.reclaims, d.tally.fallbacks)
-	n.printf("  push          %d activations streamed; %d calls failed\n", d.keda.pushes.Load(), d.tally.failures)
+	n.printf("  push          %d activations streamed; failed calls: %d\n", d.keda.pushes.Load(), d.tally.failures)
 }

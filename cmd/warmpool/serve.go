@@ -67,7 +67,7 @@ func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` for the view of the cluster; without it the service account of the pod, outside of a pod none; \"none\" turns the view off")
 	flags.StringVar(&f.autoscalerNamespace, "cluster-autoscaler-namespace", "kube-system", "`namespace` of the Cluster Autoscaler's status and events")
 	flags.BoolVar(&f.demo, "demo", false, "no cluster and no Prometheus: a virtual cluster drives the server, accelerated")
-	flags.DurationVar(&f.span, "for", 0, "end after this `time` with exit code 0 and a summary")
+	flags.DurationVar(&f.span, "for", 0, "end after this `time` with exit code 0 and a summary; 0 serves until it is stopped")
 	f.instances.register(flags)
 	flags.StringVar(&f.logLevel, "log-level", "info", "least `level` to log: debug, info, warn or error")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
@@ -126,7 +126,7 @@ func (f *serveFlags) check() error {
 		wrong("--tls-cert and --tls-key belong together: give both")
 	}
 	if f.span < 0 {
-		wrong("--for %v: it must be above zero", f.span)
+		wrong("--for %v: it must not be negative; 0 serves until it is stopped", f.span)
 	}
 	return errors.Join(errs...)
 }
