@@ -17,7 +17,7 @@ const zeroService = `
 apiVersion: warmpool.dev/v1alpha1
 kind: Config
 prometheus: {url: %q}
-evaluationInterval: 1m
+evaluationInterval: 20s
 services:
 - name: llm
   namespace: ml
@@ -73,7 +73,7 @@ func TestActivationFromPrometheus(t *testing.T) {
 			}
 		}
 	}
-	until(40*time.Second, func(d scaler.Decision) bool { return d.Replicas == 0 && !d.Active })
+	until(70*time.Second, func(d scaler.Decision) bool { return d.Replicas == 0 && !d.Active })
 	gateway.Set(t, state+"gateway_waiting 3\n")
 	if after := until(20*time.Second, func(d scaler.Decision) bool { return d.Replicas == 1 && d.Active }); after > 2*time.Second {
 		t.Errorf("active %v after the sample was visible, want at most 2s", after)

@@ -19,21 +19,7 @@ const (
 // nothing down. While the history cannot be read, a service has no answer, which leaves its replicas alone; after a
 // minute of that, or with a stored state, it starts without.
 func (e *Engine) rebuild(ctx context.Context, b *batch) {
-	var fresh []int
-	var queries [][]config.Query
-	window := time.Duration(0)
-	for i := range b.reads {
-		s := b.reads[i].service
-		if s.rebuilt {
-			continue
-		}
-		if s.rebuildSince.IsZero() {
-			s.rebuildSince = b.at
-		}
-		fresh = append(fresh, i)
-		queries = append(queries, s.compiled.Queries)
-		window = max(window, s.compiled.Policy.ScaleDown.Window)
-	}
+	fresh, queries, window := b.unrebuilt()
 	if len(fresh) == 0 {
 		return
 	}
@@ -59,23 +45,46 @@ func (e *Engine) rebuild(ctx context.Context, b *batch) {
 			}
 		})
 	for i, at := range fresh {
-		s := b.reads[at].service
-		stored, ok := e.store.state(s.id)
+		r := &b.reads[at]
 		lost := !read[i] || failed[i] && histories[i].Current < 0
-		if lost && !ok && s.carried == nil && len(queries[i]) > 0 && b.at.Sub(s.rebuildSince) < rebuildFor {
-			b.reads[at].held = true
+		r.held = !e.resume(r.service, histories[i], lost, len(queries[i]) > 0 && b.at.Sub(r.service.rebuildSince) < rebuildFor, to)
+	}
+}
+
+// unrebuilt are the services of the batch that were never evaluated, by position, with their queries and the longest of
+// their scale-down windows.
+func (b *batch) unrebuilt() (fresh []int, queries [][]config.Query, window time.Duration) {
+	for i := range b.reads {
+		s := b.reads[i].service
+		if s.rebuilt {
 			continue
 		}
-		if lost && ok {
-			histories[i].Stored = stored // its answer is not below what the rest of the history says
+		if s.rebuildSince.IsZero() {
+			s.rebuildSince = b.at
 		}
-		s.rebuilt = true
-		s.state = scaler.Rebuild(s.compiled.Policy, histories[i], to)
-		if ok {
-			s.state = merge(s.state, stored)
-		}
-		s.state = e.carry(s, s.state, to)
+		fresh = append(fresh, i)
+		queries = append(queries, s.compiled.Queries)
+		window = max(window, s.compiled.Policy.ScaleDown.Window)
 	}
+	return fresh, queries, window
+}
+
+// resume gives a service its state, unless its history is lost and may still be read later: then it reports false.
+func (e *Engine) resume(s *service, history scaler.History, lost, mayWait bool, to time.Time) bool {
+	stored, ok := e.store.state(s.id)
+	if lost && !ok && s.carried == nil && mayWait {
+		return false
+	}
+	if lost && ok {
+		history.Stored = stored // its answer is not below what the rest of the history says
+	}
+	s.rebuilt = true
+	s.state = scaler.Rebuild(s.compiled.Policy, history, to)
+	if ok {
+		s.state = merge(s.state, stored)
+	}
+	s.state = e.carry(s, s.state, to)
+	return true
 }
 
 // withoutHistory takes back an answer that could be lower than the last one before a restart.

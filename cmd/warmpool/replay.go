@@ -113,6 +113,11 @@ func (f *replayFlags) check() error {
 	case f.seeds < 1 || f.seeds > 100:
 		return fmt.Errorf("--seeds %d: it must be between 1 and 100", f.seeds)
 	}
+	return f.checkNames()
+}
+
+// checkNames tells about the first name that is not known.
+func (f *replayFlags) checkNames() error {
 	for _, name := range f.policies {
 		if _, err := policy.Standard(name); err != nil {
 			return fmt.Errorf("--policy: %w", err)
