@@ -39,6 +39,28 @@ func (t Trigger) key() string {
 	return t.Namespace + "/" + t.ScaledObject + "/" + hex.EncodeToString(hash[:6])
 }
 
+// checkNames refuses what cannot be the name of a Kubernetes object: namespace and object become parts of ids, of
+// queries and of messages. The names themselves are not repeated.
+func (t Trigger) checkNames() error {
+	if !objectName(t.Namespace, 63) {
+		return fmt.Errorf("%w: the namespace of the scaled object is not a Kubernetes name", ErrInvalidTrigger)
+	}
+	if !objectName(t.ScaledObject, 253) {
+		return fmt.Errorf("%w: the name of the scaled object is not a Kubernetes name", ErrInvalidTrigger)
+	}
+	return nil
+}
+
+// objectName tells whether a name has the characters of a DNS name, of which the API server makes sure for real objects.
+func objectName(name string, longest int) bool {
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= longest
+}
+
 // appendSized adds the length before the text, so that no two maps give the same bytes.
 func appendSized(to []byte, text string) []byte {
 	to = strconv.AppendInt(to, int64(len(text)), 10)
@@ -51,6 +73,9 @@ func appendSized(to []byte, text string) []byte {
 func (e *Engine) Resolve(t Trigger) (string, error) {
 	if s, ok := e.services.quick.get(&t); ok {
 		return e.resolved(s)
+	}
+	if err := t.checkNames(); err != nil {
+		return "", err
 	}
 	key := t.key()
 	if s, ok := e.services.trigger(key); ok {

@@ -44,6 +44,7 @@ func (s *Server) logStream(srv any, stream grpc.ServerStream, info *grpc.StreamS
 }
 
 // logCall writes one line for a call, at the debug level when nothing is wrong. No part of the request is in it.
+// Failures that repeat are thinned out.
 func (s *Server) logCall(ctx context.Context, method string, start time.Time, err error) {
 	level, code := slog.LevelDebug, status.Code(err)
 	switch code {
@@ -53,6 +54,13 @@ func (s *Server) logCall(ctx context.Context, method string, start time.Time, er
 	}
 	if !s.options.Logger.Enabled(ctx, level) {
 		return
+	}
+	left := 0
+	if level > slog.LevelDebug {
+		var due bool
+		if left, due = s.failures.admit(method + " " + code.String()); !due {
+			return
+		}
 	}
 	from := ""
 	if p, ok := peer.FromContext(ctx); ok {
@@ -64,6 +72,9 @@ func (s *Server) logCall(ctx context.Context, method string, start time.Time, er
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("error", status.Convert(err).Message()))
+	}
+	if left > 0 {
+		attrs = append(attrs, slog.Int("like_it_not_logged", left))
 	}
 	s.options.Logger.LogAttrs(ctx, level, "call", attrs...)
 }

@@ -26,6 +26,7 @@ type Server struct {
 	gate         *raw.LargeGate
 	expander     *expanderService
 	scaler       *scalerService
+	failures     repeated
 
 	ports     []port
 	admin     *http.Server
