@@ -10,6 +10,7 @@ GO ?= go
 PKGS ?= ./...
 DEMO_FOR ?= 90s
 FUZZTIME ?= 30s
+IMAGE_PLATFORMS ?= linux/amd64,linux/arm64
 
 .PHONY: help
 help: ## Show this list
@@ -122,8 +123,10 @@ bench-full: ## Every series, need and start-up time: hours; writes docs/benchmar
 # --- ship
 
 .PHONY: image
-image: $(BIN)/ko ## Build an OCI archive of the image without a daemon (the base image comes from a registry)
-	mkdir -p bin && ko build --push=false --bare --sbom=spdx --platform=linux/amd64,linux/arm64 --oci-layout-path=bin/image ./cmd/warmpool
+image: $(BIN)/ko ## Build bin/warmpool-image.tar, an OCI archive with SBOM, without a daemon (its base comes from a registry)
+	rm -rf bin/image && mkdir -p bin/image
+	KO_DOCKER_REPO=ghcr.io/warmpool/warmpool ko build --push=false --bare --sbom=spdx --sbom-dir=bin/image-sbom --platform=$(IMAGE_PLATFORMS) --oci-layout-path=bin/image ./cmd/warmpool
+	tar -C bin/image -cf bin/warmpool-image.tar .
 
 .PHONY: clean
 clean: ## Remove what was built
