@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -139,6 +140,8 @@ type driver struct {
 	target  int
 	failing bool
 	tally   tally
+	// listening opens the push stream once, for the rest of the day.
+	listening sync.Once
 }
 
 func newDriver(o Options, w *world, e *engine.Engine, log *decisions.Log, s *server.Server, caFile string) (*driver, error) {
@@ -171,7 +174,6 @@ func (d *driver) close() {
 func (d *driver) day(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	go d.keda.listen(ctx)
 	d.opening()
 	began := time.Now()
 	end := d.options.Start.Add(24 * time.Hour)
@@ -218,6 +220,8 @@ func (d *driver) advance(ctx context.Context, at time.Time) {
 		d.engine.Tick(ctx, at)
 		d.engine.Backfill(ctx)
 		d.poll(ctx, at)
+		// Not before the first answer: a trigger that appears in the middle of a tick has none until the next one.
+		d.listening.Do(func() { go d.keda.listen(ctx) })
 	}
 	if since%sim.ScanInterval == 0 {
 		d.world.autoscale(func(o offer) []string { return d.ask(ctx, at, o) })
