@@ -75,15 +75,9 @@ func (e *Engine) resume(s *service, history scaler.History, lost, mayWait bool, 
 	if lost && !ok && s.carried == nil && mayWait {
 		return false
 	}
-	if lost && ok {
-		history.Stored = stored // its answer is not below what the rest of the history says
-	}
+	history.Stored = stored // its answer is not below what the rest of the history says
 	s.rebuilt = true
-	s.state = scaler.Rebuild(s.compiled.Policy, history, to)
-	if ok {
-		s.state = merge(s.state, stored)
-	}
-	s.state = e.carry(s, s.state, to)
+	s.state = e.carry(s, scaler.Rebuild(s.compiled.Policy, history, to), to)
 	return true
 }
 
@@ -104,13 +98,4 @@ func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, time.Until(deadline)/2)
-}
-
-// merge adds to a rebuilt state what only the stored one knows. Without a history the stored state is all there is.
-func merge(rebuilt, stored scaler.State) scaler.State {
-	if !rebuilt.Valid {
-		return stored
-	}
-	rebuilt.Prewarms, rebuilt.Released, rebuilt.Observed = stored.Prewarms, stored.Released, stored.Observed
-	return rebuilt
 }
