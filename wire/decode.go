@@ -38,10 +38,26 @@ func Decode(source Source, limits Limits) (expander.Request, Stats, error) {
 		pods:   newDistinct(),
 		ids:    map[string]int{},
 	}
+	req, stats, err := d.read()
+	if err != nil {
+		d.drop(d.held)
+		return expander.Request{}, Stats{}, err
+	}
+	return req, stats, nil
+}
+
+func (d *decoder) read() (expander.Request, Stats, error) {
 	if err := d.request(); err != nil {
 		return expander.Request{}, Stats{}, err
 	}
-	return d.result()
+	collected := d.held
+	req, stats, err := d.result()
+	if err != nil {
+		return expander.Request{}, Stats{}, err
+	}
+	d.drop(collected) // the serialised objects are garbage now
+	stats.Held = d.held
+	return req, stats, nil
 }
 
 // decoder collects the distinct objects of a request, still as bytes.
@@ -55,6 +71,8 @@ type decoder struct {
 	entries int
 	// fields counts the kept fields of the objects that were reduced.
 	fields int
+	// held is what was taken from the budget.
+	held int64
 	// nodeTyped and nodeBytes hold serialised nodes by node group id.
 	nodeTyped, nodeBytes map[string][]byte
 }
@@ -114,6 +132,9 @@ func (d *decoder) option(end int64) error {
 	index := len(d.options)
 	if index >= d.limits.Options {
 		return beyond("options", d.limits.Options)
+	}
+	if err := d.hold(optionSize); err != nil {
+		return err
 	}
 	o := option{}
 	if index > 0 { // options mostly list the same pods
@@ -181,11 +202,18 @@ func (d *decoder) pod(list []int32, end int64) ([]int32, error) {
 	if d.entries++; d.entries > d.limits.PodEntries {
 		return list, beyond("pods over all options", d.limits.PodEntries)
 	}
+	if err := d.hold(entrySize); err != nil {
+		return list, err
+	}
+	before := len(d.pods.items)
 	n := d.pods.number(b)
 	if len(d.pods.items) > d.limits.Pods {
 		return list, beyond("distinct pods", d.limits.Pods)
 	}
-	return append(list, n), nil
+	if len(d.pods.items) > before {
+		err = d.hold(len(b) + entrySize)
+	}
+	return append(list, n), err
 }
 
 // node reads one entry of a node map.
@@ -202,6 +230,7 @@ func (d *decoder) node(end int64, nodes *map[string][]byte) error {
 		case num == entryValue && typ == protowire.BytesType:
 			if value, err = d.object(end); err == nil {
 				value = slices.Clone(value)
+				err = d.hold(len(value) + optionSize)
 			}
 		default:
 			err = d.skip(num, typ, end)

@@ -139,7 +139,7 @@ func TestFaults(t *testing.T) {
 	option := func(id string) []byte { return field(nil, 1, []byte(id)) }
 	negative := protowire.AppendVarint(protowire.AppendTag(option("gpu"), 2, protowire.VarintType), 1<<64-3)
 	endless := field(nil, 2, field(nil, 32, field(field(nil, 1, []byte("cpu")), 2, field(nil, 1, []byte("1e-999999999")))))
-	crowded := []byte(strings.Repeat("\x12\x00", 60_000)) // empty containers
+	crowded := []byte(strings.Repeat("\x12\x00", 12_000)) // empty containers
 	for _, tc := range []struct {
 		name   string
 		in     []byte
@@ -163,8 +163,8 @@ func TestFaults(t *testing.T) {
 		{"negative count", field(nil, 1, negative), wire.Limits{}, wire.ErrInvalid, `option 0: node group "gpu": node count: -3`},
 		{"not a pod", field(nil, 1, field(option("gpu"), 5, []byte{0x0a, 9})), wire.Limits{}, wire.ErrInvalid, `option 0: node group "gpu": pod[0]: not a serialised pod`},
 		{"endless quantity", field(nil, 1, field(option("gpu"), 5, endless)), wire.Limits{}, wire.ErrInvalid, "1e-999999999"},
-		{"inflated pod", field(nil, 1, field(option("gpu"), 5, field(nil, 2, crowded))), wire.Limits{}, wire.ErrInvalid, "50000 fields"},
-		{"inflated affinity", field(nil, 1, field(option("gpu"), 5, terms(60_000))), wire.Limits{}, wire.ErrInvalid, "50000 fields"},
+		{"inflated pod", field(nil, 1, field(option("gpu"), 5, field(nil, 2, crowded))), wire.Limits{}, wire.ErrInvalid, "10000 fields"},
+		{"inflated affinity", field(nil, 1, field(option("gpu"), 5, terms(12_000))), wire.Limits{}, wire.ErrInvalid, "10000 fields"},
 		{"inflated together", field(nil, 1, field(field(option("gpu"), 5, terms(30)), 5, terms(31))), wire.Limits{Fields: 60}, wire.ErrLimit, "more than 60 fields in all pods and nodes"},
 		{"inflated nodes", field(nil, 3, field(field(nil, 1, []byte("gpu")), 2, field(nil, 2, []byte("\x2a\x00\x2a\x00")))), wire.Limits{Fields: 1}, wire.ErrLimit, "more than 1 fields in all pods and nodes"},
 		{"long uid", field(nil, 1, field(option("gpu"), 5, field(nil, 1, field(nil, 5, []byte(strings.Repeat("u", 300)))))), wire.Limits{}, wire.ErrInvalid, `pod[0]: not a serialised pod: metadata.uid has 300 bytes`},
@@ -174,6 +174,10 @@ func TestFaults(t *testing.T) {
 		{"pods", field(nil, 1, field(field(option("a"), 5, nil), 5, []byte{0x12, 0})), wire.Limits{Pods: 1}, wire.ErrLimit, "more than 1 distinct pods"},
 		{"pod entries", field(nil, 1, field(field(option("a"), 5, nil), 5, nil)), wire.Limits{PodEntries: 1}, wire.ErrLimit, "more than 1 pods over all options"},
 		{"large pod", field(nil, 1, field(option("a"), 5, make([]byte, 9))), wire.Limits{ObjectBytes: 8}, wire.ErrLimit, "more than 8 bytes in one object"},
+		{"too much to hold", field(nil, 1, field(option("a"), 5, make([]byte, 900))), wire.Limits{Held: 1000}, wire.ErrLimit, "more than 1000 bytes to hold"},
+		{"nodes too much to hold", field(nil, 3, field(option("a"), 2, make([]byte, 900))), wire.Limits{Held: 1000}, wire.ErrLimit, "more than 1000 bytes to hold"},
+		{"fields too much to hold", field(nil, 1, field(option("gpu"), 5, terms(30))), wire.Limits{Held: 2000}, wire.ErrLimit, "more than 2000 bytes to hold"},
+		{"entries too much to hold", field(nil, 1, field(field(option("a"), 5, nil), 5, nil)), wire.Limits{Held: 300}, wire.ErrLimit, "more than 300 bytes to hold"},
 		{"long id", field(nil, 1, option("abc")), wire.Limits{IDBytes: 2}, wire.ErrLimit, "more than 2 bytes in a node group id"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

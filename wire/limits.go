@@ -17,8 +17,13 @@ type Limits struct {
 	// PodEntries is the largest number of pods summed over all options, repetitions included; default 4000000.
 	PodEntries int
 	// Fields is the largest number of fields, as far as they are kept, in all distinct pods and nodes together, because a
-	// few bytes on the wire may be a hundred in memory; default 5000000, and 50000 are the most in one object.
+	// few bytes on the wire may be a hundred in memory; default 1500000, and 10000 are the most in one object.
 	Fields int
+	// Held is about the most bytes that the request may take in memory; default 256 MiB, enough for some 15,000 distinct
+	// pods of 5 KiB.
+	Held int
+	// Budget bounds all requests together; nil does not.
+	Budget *Budget
 	// ObjectBytes is the size of the largest pod or node; default 2 MiB, above what etcd stores.
 	ObjectBytes int
 	// IDBytes is the length of the longest node group id; default 1024.
@@ -34,7 +39,8 @@ func (l Limits) withDefaults() Limits {
 		{&l.Groups, 10_000},
 		{&l.Pods, 50_000},
 		{&l.PodEntries, 4_000_000},
-		{&l.Fields, 5_000_000},
+		{&l.Fields, 1_500_000},
+		{&l.Held, 256 << 20},
 		{&l.ObjectBytes, 2 << 20},
 		{&l.IDBytes, 1024},
 	} {
@@ -55,6 +61,8 @@ type Stats struct {
 	PodEntries, DistinctPods int
 	// OptionsWithoutPods counts options whose pods are unknown.
 	OptionsWithoutPods int
+	// Held is about how many bytes the request takes in memory. They are taken from [Limits.Budget] until they are returned.
+	Held int64
 	// Typed and AsBytes tell which generations of the protocol were filled: 1.24 to 1.34.1 fill Typed, 1.34.2 to
 	// 1.34.5 both, 1.35 and newer AsBytes.
 	Typed, AsBytes bool

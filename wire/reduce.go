@@ -63,7 +63,7 @@ var (
 const (
 	// maxKept bounds the fields of a reduced object: an empty container takes two bytes on the wire and almost a
 	// kilobyte in memory.
-	maxKept = 50_000
+	maxKept = 10_000
 	// maxQuantity is the longest quantity, and maxExponent its largest decimal exponent. The API server writes
 	// at most 19 digits and a suffix.
 	maxQuantity = 64
@@ -81,6 +81,9 @@ func (d *decoder) reduce(k *kept, out, message []byte) ([]byte, error) {
 	d.fields += most - max(left, 0)
 	if errors.Is(err, errManyFields) && most < maxKept {
 		err = beyond("fields in all pods and nodes", d.limits.Fields)
+	}
+	if err == nil {
+		err = d.hold(objectSize + len(out) + fieldSize*(most-left))
 	}
 	return out, err
 }
