@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"hash/maphash"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +12,9 @@ import (
 
 // askedFor is for how long a pod counts as asked for after a request with it.
 const askedFor = 30 * time.Minute
+
+// mostAsked bounds the pods that count as asked for: callers are not authenticated. The oldest make room.
+const mostAsked = 50_000
 
 // demand is what the requests told: node templates, the policy in force, which pods were asked for and when.
 type demand struct {
@@ -40,15 +45,28 @@ func (d *demand) observe(policy *expander.Policy, request *expander.Request, now
 	for i := range request.Pods {
 		d.lastAsked[request.Pods[i].UID] = now
 	}
+	d.forgetOldest()
+	return d.take(policy, request.Groups)
+}
+
+// adopt takes over what another instance was told.
+func (d *demand) adopt(policy *expander.Policy, groups []expander.Group) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.take(policy, groups)
+}
+
+// take returns whether anything is another one now. The caller holds mu.
+func (d *demand) take(policy *expander.Policy, groups []expander.Group) bool {
 	changed := d.policy == nil || policy == nil || d.policy.Hash != policy.Hash
 	d.policy = policy
-	if len(request.Groups) == 0 {
+	if len(groups) == 0 {
 		return changed
 	}
-	templates := make([]template, len(request.Groups))
+	templates := make([]template, len(groups))
 	var sum uint64
-	for i := range request.Groups {
-		g := &request.Groups[i]
+	for i := range groups {
+		g := &groups[i]
 		text := encodeLabels(g.Labels)
 		templates[i] = template{Group: *g, labels: decodeLabels(text), zone: expander.ZoneOf(g.Labels)}
 		// A sum does not depend on the order, which is another one in every request.
@@ -59,6 +77,21 @@ func (d *demand) observe(policy *expander.Policy, request *expander.Request, now
 	}
 	d.templates, d.print = templates, sum
 	return changed
+}
+
+// forgetOldest drops the pods of the oldest requests above the bound.
+func (d *demand) forgetOldest() {
+	above := len(d.lastAsked) - mostAsked
+	if above <= 0 {
+		return
+	}
+	times := slices.SortedFunc(maps.Values(d.lastAsked), time.Time.Compare)
+	oldest := times[above-1]
+	for uid, at := range d.lastAsked {
+		if !at.After(oldest) && len(d.lastAsked) > mostAsked {
+			delete(d.lastAsked, uid)
+		}
+	}
 }
 
 func (d *demand) known() (*expander.Policy, []template) {

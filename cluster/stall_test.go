@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -193,4 +194,33 @@ func TestStallEvents(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAskedForIsBounded: callers who invent pods take the place of the oldest ones, and never more than that.
+func TestAskedForIsBounded(t *testing.T) {
+	var d demand
+	now := time.Now()
+	ask := func(round, pods int) {
+		var r expander.Request
+		for i := range pods {
+			r.Pods = append(r.Pods, expander.Pod{UID: fmt.Sprint(round, "-", i)})
+		}
+		d.observe(nil, &r, now.Add(time.Duration(round)*time.Second))
+	}
+	for round := range 5 {
+		ask(round, mostAsked/2)
+	}
+	if len(d.lastAsked) != mostAsked {
+		t.Errorf("%d pods are remembered, want %d", len(d.lastAsked), mostAsked)
+	}
+	if at, _ := d.asked("4-0"); at.IsZero() {
+		t.Error("the newest pods are forgotten")
+	}
+	if at, _ := d.asked("0-0"); !at.IsZero() {
+		t.Error("the oldest pods are still there")
+	}
+	ask(6, 2*mostAsked)
+	if len(d.lastAsked) != mostAsked {
+		t.Errorf("%d pods of one request are remembered, want %d", len(d.lastAsked), mostAsked)
+	}
 }

@@ -107,13 +107,13 @@ func TestRingAgainstSlice(t *testing.T) {
 			rec.ID = fmt.Sprintf("%014x", i+1)
 			r.add(rec)
 			want = append(want, rec)
-			weight := func() (sum int) {
+			bytes := func() (sum int) {
 				for _, x := range want {
-					sum += x.weight()
+					sum += x.size()
 				}
 				return sum
 			}
-			for len(want) > size || len(want) > 1 && weight() > size*meanWeight {
+			for len(want) > size || len(want) > 1 && bytes() > size*meanBytes {
 				want = want[1:]
 			}
 		}

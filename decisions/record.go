@@ -74,12 +74,25 @@ func codes(all []string) []string {
 	return slices.Compact(all)
 }
 
-// weight is how much room a record takes, in candidates: the option lists of large clusters dominate everything else.
-func (r Record) weight() int {
+// size is about the bytes that a record takes: the option lists of large clusters dominate everything else.
+func (r Record) size() int {
+	size := 1024 + len(r.Subject) + len(r.Summary)
 	if r.Expander == nil {
-		return 1
+		return size
 	}
-	return 1 + len(r.Expander.Candidates)
+	const text = 16 // of a string that is shared with others
+	for i := range r.Expander.Candidates {
+		c := &r.Expander.Candidates[i]
+		size += 384 + len(c.ID) + len(c.Rejected) + 40*len(c.Criteria)
+	}
+	for i := range r.Expander.Workloads {
+		w := &r.Expander.Workloads[i]
+		size += 256 + text*(len(w.Valid)+len(w.Relaxed))
+		for _, uid := range w.IgnoredForAge {
+			size += text + len(uid)
+		}
+	}
+	return size + text*(len(r.Reasons)+len(r.Expander.Answer)) + 256*len(r.Expander.Failures)
 }
 
 func expanderSummary(d expander.Decision) string {

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// meanWeight is the number of candidates per record that a ring is sized for. A ring of 10,000 records never holds
-// more than 200,000 candidates, about 120 MB, however large the cluster.
-const meanWeight = 20
+// meanBytes is the size of a record that a ring is made for: a choice among 20 groups. A ring of 10,000 records never
+// holds more than 120 MB, however large the cluster, and whatever the callers of the expander send.
+const meanBytes = 12 << 10
 
-// ring holds the newest records, oldest first, bounded by number and by weight.
+// ring holds the newest records, oldest first, bounded by number and by size.
 type ring struct {
-	records   []Record // circular
-	head      int      // index of the oldest
-	count     int
-	weight    int
-	maxWeight int
+	records  []Record // circular
+	head     int      // index of the oldest
+	count    int
+	bytes    int
+	maxBytes int
 }
 
 func newRing(size int) *ring {
-	return &ring{records: make([]Record, size), maxWeight: size * meanWeight}
+	return &ring{records: make([]Record, size), maxBytes: size * meanBytes}
 }
 
 func (r *ring) at(i int) Record { return r.records[(r.head+i)%len(r.records)] }
@@ -32,8 +32,8 @@ func (r *ring) add(rec Record) (dropped uint64) {
 	}
 	r.records[(r.head+r.count)%len(r.records)] = rec
 	r.count++
-	r.weight += rec.weight()
-	for r.weight > r.maxWeight && r.count > 1 {
+	r.bytes += rec.size()
+	for r.bytes > r.maxBytes && r.count > 1 {
 		r.drop()
 		dropped++
 	}
@@ -41,7 +41,7 @@ func (r *ring) add(rec Record) (dropped uint64) {
 }
 
 func (r *ring) drop() {
-	r.weight -= r.records[r.head].weight()
+	r.bytes -= r.records[r.head].size()
 	r.records[r.head] = Record{} // let the candidates go
 	r.head = (r.head + 1) % len(r.records)
 	r.count--

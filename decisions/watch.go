@@ -2,15 +2,14 @@ package decisions
 
 import (
 	"context"
-	"math"
 	"sync"
 )
 
 // watcherBuffer is how far a watcher may fall behind before it loses the oldest records.
 const watcherBuffer = 256
 
-// newQueue is a ring bounded by number only: a watcher holds what the log holds anyway.
-func newQueue() *ring { return &ring{records: make([]Record, watcherBuffer), maxWeight: math.MaxInt} }
+// newQueue is a ring bounded by size too: a watcher that stands still holds what the log has long dropped.
+func newQueue() *ring { return newRing(watcherBuffer) }
 
 // Watcher receives records as they are added. It must be closed.
 type Watcher struct {

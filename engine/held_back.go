@@ -7,6 +7,9 @@ import (
 	"github.com/warmpool/warmpool/expander"
 )
 
+// mostHeldBack bounds the groups of earlier requests: their ids are what the callers make them.
+const mostHeldBack = 1000
+
 // heldBack is what the last decisions said about groups that recently failed, so that it can be shown between requests.
 type heldBack struct {
 	mu     sync.Mutex
@@ -43,7 +46,7 @@ func (h *heldBack) update(request expander.Request, d *expander.Decision) {
 		known[request.Groups[i].ID] = true
 	}
 	for id, g := range h.groups {
-		if !known[id] && g.until.After(d.Time) {
+		if !known[id] && g.until.After(d.Time) && len(next) < mostHeldBack {
 			if _, ok := next[id]; !ok {
 				next[id] = g
 			}

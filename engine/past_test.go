@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,15 +136,26 @@ func TestSituationsAreBounded(t *testing.T) {
 	if len(k.byID) != keptSituations || len(k.ids) != keptSituations {
 		t.Errorf("%d kept", len(k.byID))
 	}
-	k.add("large", Situation{Request: expander.Request{Pods: make([]expander.Pod, keptPods)}})
-	if len(k.ids) != 1 || k.ids[0] != "large" || k.weight != 1+keptPods {
-		t.Errorf("%d kept beside a large one, weight %d", len(k.ids), k.weight)
-	}
 	big := expander.Pod{Annotations: map[string]string{"note": strings.Repeat("x", 1<<20)}}
-	for i := range 200 { // 200 MiB would be kept if a pod were a pod
+	for i := range 200 { // 200 MiB if the number alone counted
 		k.add(fmt.Sprint("big", i), Situation{Request: expander.Request{Pods: []expander.Pod{big}}})
 	}
-	if most := keptPods * podBytes >> 20; len(k.ids) > most {
-		t.Errorf("%d situations of a mebibyte each are kept, want %d at most", len(k.ids), most)
+	if n := len(k.ids); n != keptBytes>>20-1 || n != len(k.byID) || k.size > keptBytes || k.ids[n-1] != "big199" {
+		t.Errorf("%d situations of a mebibyte each are kept, %d bytes", n, k.size)
+	}
+	old := expander.History{Pods: map[string]expander.PodHistory{}}
+	for i := range 2000 {
+		old.Pods[fmt.Sprint(i)] = expander.PodHistory{}
+	}
+	for i := range keptSituations {
+		k.add(fmt.Sprint("remembers", i), Situation{History: old})
+	}
+	if n := len(k.ids); n >= keptSituations || k.size > keptBytes {
+		t.Errorf("%d situations with a full history are kept, %d bytes", n, k.size)
+	}
+	before := len(k.ids)
+	k.add("too large", Situation{Request: expander.Request{Pods: slices.Repeat([]expander.Pod{big}, keptBytes>>20)}})
+	if _, kept := k.byID["too large"]; kept || len(k.ids) != before {
+		t.Error("a situation beyond all bounds is kept, or drove out the others")
 	}
 }

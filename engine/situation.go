@@ -17,41 +17,43 @@ type Situation struct {
 }
 
 const (
-	// keptSituations is how many choices can be replayed, and keptPods how many pods, options and templates they hold
-	// together: a request of a large cluster takes the place of many small ones.
+	// keptSituations is how many choices can be replayed, and keptBytes about what they take together: a request of a
+	// large cluster takes the place of many small ones, and one that is larger than that is not kept.
 	keptSituations = 256
-	keptPods       = 20_000
-	// podBytes is the text of labels, annotations and the like that a pod or template has for nothing: more of it counts
-	// like more pods, because a caller may write megabytes there.
-	podBytes = 4 << 10
+	keptBytes      = 64 << 20
 )
 
 // situations are the newest ones by the id of their decision. The parts are immutable.
 type situations struct {
-	mu     sync.Mutex
-	ids    []string
-	byID   map[string]Situation
-	weight int
+	mu   sync.Mutex
+	ids  []string
+	byID map[string]Situation
+	size int
 }
 
-func weightOf(s *Situation) int {
-	weight := 1 + len(s.Request.Pods) + len(s.Request.Options) + len(s.Request.Groups)
+// sizeOf is about the bytes that only this situation holds; the view of the cluster is shared with others.
+func sizeOf(s *Situation) int {
+	size := 0
 	for i := range s.Request.Pods {
-		weight += podSize(&s.Request.Pods[i]) / podBytes
+		size += podSize(&s.Request.Pods[i])
+	}
+	for i := range s.Request.Options {
+		size += 3*partSize + len(s.Request.Options[i].GroupID) + 8*len(s.Request.Options[i].Pods)
 	}
 	for i := range s.Request.Groups {
 		g := &s.Request.Groups[i]
-		weight += (textSize(g.Labels) + partSize*(len(g.Taints)+len(g.Capacity.Extended)+len(g.Allocatable.Extended))) / podBytes
+		size += 4*partSize + len(g.ID) + textSize(g.Labels) + 2*partSize*(len(g.Taints)+len(g.Capacity.Extended)+len(g.Allocatable.Extended))
 	}
-	return weight
+	h := &s.History
+	return size + 3*partSize*(len(h.Pods)+len(h.Choices)+len(h.Workloads)) + 8*partSize*len(h.Groups)
 }
 
 // partSize is about what a toleration, a term or a pair of strings takes without its text.
 const partSize = 64
 
-// podSize is about the bytes of what a pod may have any amount of.
+// podSize is about the bytes of a pod.
 func podSize(p *expander.Pod) int {
-	size := textSize(p.Labels) + textSize(p.Annotations) + textSize(p.NodeSelector) +
+	size := 6*partSize + len(p.UID) + len(p.Namespace) + len(p.Name) + len(p.OwnerUID) + textSize(p.Labels) + textSize(p.Annotations) + textSize(p.NodeSelector) +
 		partSize*(len(p.Tolerations)+len(p.Required)+len(p.Preferred)+len(p.Requests.Extended))
 	for _, t := range p.Tolerations {
 		size += len(t.Key) + len(t.Value)
@@ -85,6 +87,10 @@ func textSize(texts map[string]string) int {
 }
 
 func (k *situations) add(id string, s Situation) {
+	size := sizeOf(&s)
+	if size > keptBytes {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.byID == nil {
@@ -92,17 +98,17 @@ func (k *situations) add(id string, s Situation) {
 	}
 	k.ids = append(k.ids, id)
 	k.byID[id] = s
-	k.weight += weightOf(&s)
-	for len(k.ids) > 1 && (len(k.ids) > keptSituations || k.weight > keptPods) {
+	k.size += size
+	for len(k.ids) > keptSituations || k.size > keptBytes {
 		old := k.byID[k.ids[0]]
-		k.weight -= weightOf(&old)
+		k.size -= sizeOf(&old)
 		delete(k.byID, k.ids[0])
 		k.ids = k.ids[1:]
 	}
 }
 
 // Situation returns what a recorded choice of a node group depended on, by the id of its record. Only the newest ones
-// are kept.
+// are kept, and none that is larger than 64 MiB.
 func (e *Engine) Situation(id string) (Situation, bool) {
 	e.situations.mu.Lock()
 	defer e.situations.mu.Unlock()

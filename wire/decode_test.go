@@ -176,6 +176,7 @@ func TestFaults(t *testing.T) {
 		{"large pod", field(nil, 1, field(option("a"), 5, make([]byte, 9))), wire.Limits{ObjectBytes: 8}, wire.ErrLimit, "more than 8 bytes in one object"},
 		{"too much to hold", field(nil, 1, field(option("a"), 5, make([]byte, 900))), wire.Limits{Held: 1000}, wire.ErrLimit, "more than 1000 bytes to hold"},
 		{"nodes too much to hold", field(nil, 3, field(option("a"), 2, make([]byte, 900))), wire.Limits{Held: 1000}, wire.ErrLimit, "more than 1000 bytes to hold"},
+		{"templates too much to hold", field(nil, 3, field(option("a"), 2, field(nil, 1, field(nil, 11, make([]byte, 900))))), wire.Limits{GroupsHeld: 1000}, wire.ErrLimit, "more than 1000 bytes to hold for node templates"},
 		{"fields too much to hold", field(nil, 1, field(option("gpu"), 5, terms(30))), wire.Limits{Held: 2000}, wire.ErrLimit, "more than 2000 bytes to hold"},
 		{"entries too much to hold", field(nil, 1, field(field(option("a"), 5, nil), 5, nil)), wire.Limits{Held: 300}, wire.ErrLimit, "more than 300 bytes to hold"},
 		{"long id", field(nil, 1, option("abc")), wire.Limits{IDBytes: 2}, wire.ErrLimit, "more than 2 bytes in a node group id"},

@@ -22,6 +22,9 @@ type Limits struct {
 	// Held is about the most bytes that the request may take in memory; default 256 MiB, enough for some 15,000 distinct
 	// pods of 5 KiB.
 	Held int
+	// GroupsHeld is the part of Held that node templates may take, because those of the last request are kept; default
+	// 64 MiB, enough for some 6,000 of them.
+	GroupsHeld int
 	// Budget bounds all requests together; nil does not.
 	Budget *Budget
 	// ObjectBytes is the size of the largest pod or node; default 2 MiB, above what etcd stores.
@@ -41,6 +44,7 @@ func (l Limits) withDefaults() Limits {
 		{&l.PodEntries, 4_000_000},
 		{&l.Fields, 1_500_000},
 		{&l.Held, 256 << 20},
+		{&l.GroupsHeld, 64 << 20},
 		{&l.ObjectBytes, 2 << 20},
 		{&l.IDBytes, 1024},
 	} {

@@ -141,7 +141,7 @@ func (d *decoder) decodeGroups() ([]expander.Group, error) {
 	if len(nodes) == 0 {
 		return nil, nil
 	}
-	groups := make([]expander.Group, 0, len(nodes))
+	groups, before := make([]expander.Group, 0, len(nodes)), d.held
 	var reduced []byte
 	for _, id := range slices.Sorted(maps.Keys(nodes)) {
 		var err error
@@ -156,6 +156,9 @@ func (d *decoder) decodeGroups() ([]expander.Group, error) {
 			e := invalidf("not a serialised node: %w", err)
 			e.GroupID, e.Field = id, "node"
 			return nil, e
+		}
+		if d.held-before > int64(d.limits.GroupsHeld) {
+			return nil, beyond("bytes to hold for node templates", d.limits.GroupsHeld)
 		}
 		groups = append(groups, Group(id, &node))
 	}
