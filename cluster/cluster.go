@@ -106,15 +106,15 @@ func (c *Cluster) Run(ctx context.Context) {
 		group.Go(func() { s.informer.RunWithContext(ctx) })
 	}
 	group.Go(func() { c.refreshLoop(ctx) })
+	group.Go(func() { c.watchLoop(ctx) })
 	group.Go(func() { c.writeCosts(ctx) })
 	group.Wait()
 }
 
-// refreshLoop builds the view anew when something changed, and counts what only time tells.
+// refreshLoop builds the view anew when something changed. It waits for nobody.
 func (c *Cluster) refreshLoop(ctx context.Context) {
 	tick := time.NewTicker(refreshEvery)
 	defer tick.Stop()
-	lastWatch := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -124,11 +124,21 @@ func (c *Cluster) refreshLoop(ctx context.Context) {
 				c.refresh(now)
 			}
 			c.seed()
-			if now.Sub(lastWatch) >= watchEvery {
-				lastWatch = now
-				c.reclaims.expose(c.current.Load().spotNodes, now)
-				c.watchStalls(ctx, now)
-			}
+		}
+	}
+}
+
+// watchLoop counts what only time tells, and tells of it, which may take as long as the API server takes.
+func (c *Cluster) watchLoop(ctx context.Context) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			c.reclaims.expose(c.current.Load().spotNodes, now)
+			c.watchStalls(ctx, now)
 		}
 	}
 }
@@ -190,6 +200,13 @@ func (c *Cluster) ObserveRequest(policy *expander.Policy, request expander.Reque
 		c.refresh(now)
 	}
 	return c.withDevices(request)
+}
+
+// ObserveGroups takes in the node templates that another instance was asked with.
+func (c *Cluster) ObserveGroups(policy *expander.Policy, groups []expander.Group, now time.Time) {
+	if c.demand.adopt(policy, groups) {
+		c.refresh(now)
+	}
 }
 
 // ExpanderView returns the last view. It is never older than a second while the connection stands.

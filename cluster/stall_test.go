@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	ktesting "k8s.io/client-go/testing"
 
 	"github.com/warmpool/warmpool/expander"
 )
@@ -223,4 +224,25 @@ func TestAskedForIsBounded(t *testing.T) {
 	if len(d.lastAsked) != mostAsked {
 		t.Errorf("%d pods of one request are remembered, want %d", len(d.lastAsked), mostAsked)
 	}
+}
+
+// An API server that takes long to write an event does not keep the view from what it shows.
+func TestViewDoesNotWaitForEvents(t *testing.T) {
+	inWorld(t, Options{WatchStalls: true}, func() []runtime.Object {
+		return these(podOf("ai", "p", withGPU(1), unschedulable), statusOf(statusNow(groupLine("g", 1, 1, 3, "{}"))))
+	}, func(w *world) {
+		writing := make(chan struct{})
+		w.typed.PrependReactor("create", "events", func(ktesting.Action) (bool, runtime.Object, error) {
+			close(writing)
+			time.Sleep(time.Hour)
+			return true, nil, nil
+		})
+		<-writing // two minutes later
+		// The tracker stands for the API server's watches; client-go's fake makes further calls wait.
+		w.must(w.typed.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), statusOf(statusNow(groupLine("g", 1, 1, 3, backoffNow))), "kube-system"))
+		w.wait(1100 * time.Millisecond)
+		if g := w.groups()["g"]; g.Backoff == nil {
+			t.Errorf("the backoff is not in the view: %+v", g)
+		}
+	})
 }

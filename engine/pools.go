@@ -203,12 +203,7 @@ func (n *NodeGroup) remember(last *placed, now time.Time) {
 		}
 	}
 	record := last.history.Groups[n.ID]
-	n.Delivered = record.DeliveredAt
-	for _, f := range record.Failures {
-		if f.At.After(record.DeliveredAt) {
-			n.Failures = append(n.Failures, f)
-		}
-	}
+	n.Delivered, n.Failures = record.DeliveredAt, record.Standing()
 	for _, c := range last.history.Choices {
 		if c.Group == n.ID {
 			n.Choices++

@@ -9,10 +9,7 @@ import (
 func (h *History) block(g *groupFacts, memory FailureMemory, now time.Time) (FailureState, bool) {
 	state := FailureState{GroupID: g.ID}
 	record := h.Groups[g.ID]
-	for _, f := range record.Failures {
-		if !f.At.After(record.DeliveredAt) {
-			continue
-		}
+	for _, f := range record.Standing() {
 		if f.Proven {
 			state.Failures++
 		}
@@ -23,14 +20,30 @@ func (h *History) block(g *groupFacts, memory FailureMemory, now time.Time) (Fai
 			if id == g.ID {
 				continue
 			}
-			for _, f := range other.Failures {
-				if f.Class == FailureQuota && f.QuotaGroup == g.quotaGroup && f.At.After(other.DeliveredAt) {
+			for _, f := range other.Standing() {
+				if f.Class == FailureQuota && f.QuotaGroup == g.quotaGroup {
 					state.extend(f, memory.Quota)
 				}
 			}
 		}
 	}
 	return state, state.Until.After(now)
+}
+
+// Standing are the failures that still count, oldest first: those that no later choice with nodes has outdated. The
+// failure that a choice itself met counts, although some of its nodes may have come.
+func (g GroupHistory) Standing() []FailureRecord {
+	var standing []FailureRecord
+	for _, f := range g.Failures {
+		delivered := g.DeliveredAt
+		if f.Proven {
+			delivered = delivered.Add(-ownFailure)
+		}
+		if f.At.After(delivered) {
+			standing = append(standing, f)
+		}
+	}
+	return standing
 }
 
 // extend takes over a failure that blocks for longer than those before.
@@ -62,11 +75,11 @@ func (m FailureMemory) duration(f FailureRecord, multiGPU bool, n int) time.Dura
 
 // lastFailure is the time of the newest failure that still counts against a group.
 func (h *History) lastFailure(id string) time.Time {
-	g := h.Groups[id]
-	if n := len(g.Failures); n > 0 && g.Failures[n-1].At.After(g.DeliveredAt) {
-		return g.Failures[n-1].At
+	standing := h.Groups[id].Standing()
+	if len(standing) == 0 {
+		return time.Time{}
 	}
-	return time.Time{}
+	return standing[len(standing)-1].At
 }
 
 // failuresNow lists the groups that are held back now, in the order of the request.

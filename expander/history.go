@@ -77,7 +77,8 @@ type Choice struct {
 type GroupHistory struct {
 	// Failures are the failures, oldest first.
 	Failures []FailureRecord `json:"failures,omitempty"`
-	// DeliveredAt is the time of the newest choice that brought nodes; earlier failures no longer count.
+	// DeliveredAt is the time of the newest choice that brought nodes; earlier failures no longer count, see
+	// [GroupHistory.Standing].
 	DeliveredAt time.Time `json:"deliveredAt,omitzero"`
 }
 

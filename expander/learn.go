@@ -12,6 +12,10 @@ const (
 	longestBackoff = 30 * time.Minute
 	// blameWindow is how long before a failure a choice may have been made to be its cause.
 	blameWindow = time.Hour
+	// ownFailure is how much earlier than a choice the failure may be dated that this choice met: some reports carry
+	// whole seconds, all carry the clock of another machine. It cannot be an earlier failure, because the Cluster
+	// Autoscaler's backoff keeps a group that failed out of the options for minutes.
+	ownFailure = 5 * time.Second
 )
 
 // observe learns from the view and from which pods are back, before anything is decided.
@@ -24,12 +28,26 @@ func (h *History) observe(p *problem) {
 	h.notePods(p)
 }
 
-// noteDeliveries marks the choices whose group has more registered nodes than before.
+// noteDeliveries marks the choices whose group has more registered nodes than before, those of the choices before them
+// included: nodes that an earlier choice still waits for, or that the view did not show yet, prove nothing of a later
+// one.
 func (h *History) noteDeliveries(p *problem) {
+	earlier := map[string][]expectation{}
 	for i := range h.Choices {
 		c := &h.Choices[i]
-		registered := viewOf(p.view, c.Group).Registered
-		if c.Delivered || c.Registered < 0 || registered <= c.Registered {
+		if c.Registered < 0 {
+			continue
+		}
+		before := c.Registered
+		for _, e := range earlier[c.Group] {
+			if c.At.Before(e.until) {
+				before = max(before, e.nodes)
+			}
+		}
+		if !c.Observed && (c.Delivered || !c.Failed) {
+			earlier[c.Group] = append(earlier[c.Group], expectation{before + c.Nodes, c.At.Add(p.waitForNodes(c.Workload))})
+		}
+		if c.Delivered || viewOf(p.view, c.Group).Registered <= before {
 			continue
 		}
 		c.Delivered = true
@@ -37,6 +55,12 @@ func (h *History) noteDeliveries(p *problem) {
 		g.DeliveredAt = later(g.DeliveredAt, c.At)
 		h.Groups[c.Group] = g
 	}
+}
+
+// expectation is how many nodes a group has when those of a choice have come, which they do by a time or not at all.
+type expectation struct {
+	nodes int
+	until time.Time
 }
 
 // noteFailures records what the view proves: failure events, backoff, and targets that were never reached.
@@ -77,16 +101,21 @@ func (h *History) noteTimeOut(p *problem, id string) {
 		if c.Group != id || c.Observed {
 			continue
 		}
-		limit := p.memoryOf(c.Workload).ProvisionTime
-		if limit <= 0 {
-			limit = provisionTime
-		}
+		limit := p.waitForNodes(c.Workload)
 		overdue := p.now.Sub(c.At) - limit
 		if !c.Delivered && !c.Failed && overdue >= 0 && overdue <= longestBackoff {
 			h.fail(p, id, FailureRecord{At: c.At.Add(limit), Class: FailureOther, Proven: true})
 		}
 		return
 	}
+}
+
+// waitForNodes is how long the Cluster Autoscaler waits for nodes of a workload.
+func (p *problem) waitForNodes(workload string) time.Duration {
+	if limit := p.memoryOf(workload).ProvisionTime; limit > 0 {
+		return limit
+	}
+	return provisionTime
 }
 
 // suspect reads the return of pods as a failure, which without a cluster view is the only sign there is: they are back
@@ -123,7 +152,7 @@ func (h *History) fail(p *problem, id string, record FailureRecord) {
 	h.Groups[id] = g
 	for i := range h.Choices {
 		c := &h.Choices[i]
-		if record.Proven && c.Group == id && !c.At.After(record.At) && record.At.Sub(c.At) <= blameWindow {
+		if record.Proven && c.Group == id && !c.At.After(record.At.Add(ownFailure)) && record.At.Sub(c.At) <= blameWindow {
 			c.Failed = true
 		}
 	}

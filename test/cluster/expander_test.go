@@ -58,11 +58,32 @@ func TestStages(t *testing.T) {
 			if !calls[len(calls)-2].stockOut && !calls[len(calls)-1].stockOut {
 				t.Errorf("nothing was out of stock%s", p.history())
 			}
-			// One more, so that warmpool has been asked since it saw the failure in the status.
+			// One more, so that warmpool is asked after it has seen the failure in the status.
+			p.sees(t, spot.id)
 			p.wants(t, name, 6, map[*nodeGroup]int{inference: 2, spot: 1, onDemand: 3})
 			p.remembers(t, spot.id)
 		})
 	}
+}
+
+// sees waits until warmpool shows that a group is in backoff.
+func (p *provisioner) sees(t *testing.T, id string) {
+	t.Helper()
+	eventually(t, 30*time.Second, "the backoff of "+id+" is on its page", func() error {
+		var page struct {
+			Backoff struct {
+				Class string `json:"class"`
+			} `json:"backoff"`
+		}
+		body := p.warmpool.read("/api/v1/groups/" + id)
+		if err := json.Unmarshal(body, &page); err != nil {
+			return fmt.Errorf("%w: %s", err, body)
+		}
+		if page.Backoff.Class != "STOCK" {
+			return fmt.Errorf("backoff %+v", page.Backoff)
+		}
+		return nil
+	})
 }
 
 // remembers checks that the failure of a group can be read off the API, with its proof.
