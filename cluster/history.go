@@ -51,6 +51,8 @@ type History struct {
 	read   bool
 	// news is set when others have written something that was not told yet.
 	news bool
+	// revision counts the changes of stored.
+	revision uint64
 	// damaged is why the content could not be read, until it was told.
 	damaged error
 	// newer is set while a later version of the program has written it: then it is left alone.
@@ -123,6 +125,14 @@ func (h *History) News() (expander.History, bool) {
 	return h.stored, true
 }
 
+// Peek returns what the ConfigMap was last seen to hold, and a number that is another one when it holds something else.
+// It takes no news away from [History.News].
+func (h *History) Peek() (history expander.History, revision uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stored, h.revision
+}
+
 // Run reads and writes until ctx ends, then writes what is left.
 func (h *History) Run(ctx context.Context) {
 	poll := time.NewTicker(historyPoll)
@@ -182,6 +192,7 @@ func (h *History) take(object *corev1.ConfigMap) {
 	}
 	h.object, h.newer, h.news = object, false, h.read
 	h.read = true
+	h.revision++
 	if object == nil {
 		h.stored = expander.History{}
 		return
@@ -278,6 +289,7 @@ func (h *History) writeOnce(ctx context.Context, waiting expander.History) error
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.object, h.stored = next, joined
+	h.revision++
 	return nil
 }
 

@@ -25,10 +25,7 @@ type crossing struct {
 
 // crossing is what is known at a time, the same for all services of a tick. The caller holds links.mu.
 func (e *Engine) crossing(at time.Time) *crossing {
-	policy, last := e.config.Load().Expander, e.placement.last.Load()
-	if last == nil {
-		last = &nothingPlaced
-	}
+	policy, last := e.config.Load().Expander, e.lastPlaced()
 	if c := e.links.crossing; c != nil && c.now.Equal(at) && c.policy == policy && c.last == last {
 		return c
 	}
@@ -46,9 +43,6 @@ func (e *Engine) crossing(at time.Time) *crossing {
 	e.links.crossing = c
 	return c
 }
-
-// nothingPlaced stands for the time before the first request.
-var nothingPlaced placed
 
 // describe completes the replicas by what the policy says about their groups.
 func (c *crossing) describe(t *link.Target) {
@@ -188,6 +182,7 @@ func (e *Engine) learnBoots(at time.Time) {
 	l.keep(func(id string) bool { _, ok := e.services.get(id); return ok })
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.boots = l.boots.Join(e.heard().Boots)
 	c := e.crossing(at)
 	if !c.view.Known {
 		return
@@ -207,14 +202,16 @@ func (e *Engine) learnBoots(at time.Time) {
 	l.watched = watched
 }
 
-// suspected adds the orders that are late to what the expander sees of failures.
+// suspected adds the orders that are late, by this instance or by the one that computes, to what the expander sees of
+// failures.
 func (e *Engine) suspected(view expander.View) expander.View {
+	told := e.heard().Late
 	l := &e.links
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	seen := map[uint64]bool{}
-	for _, one := range l.byID {
-		for _, late := range one.late {
+	add := func(all []link.Late) {
+		for _, late := range all {
 			if !seen[late.Attempt] {
 				seen[late.Attempt] = true
 				view.Failures = append(slices.Clip(view.Failures), expander.Failure{
@@ -223,6 +220,10 @@ func (e *Engine) suspected(view expander.View) expander.View {
 			}
 		}
 	}
+	for _, one := range l.byID {
+		add(one.late)
+	}
+	add(told)
 	slices.SortStableFunc(view.Failures, func(a, b expander.Failure) int { return a.At.Compare(b.At) })
 	return view
 }

@@ -66,6 +66,8 @@ type Options struct {
 	Cluster Cluster
 	// History keeps what the expander learnt; nil keeps it in memory.
 	History HistoryStore
+	// Notes carry between instances what only one half sees; nil is a single instance.
+	Notes Notes
 	// Store keeps what the scaler and the predictor learnt; nil keeps it in memory.
 	Store *Store
 	// Decisions records; nil does not.
@@ -124,6 +126,7 @@ type Engine struct {
 	situations situations
 	lockstep   lockstep
 	links      links
+	hearsay    hearsay
 	operations operations
 	// failOpen counts requests that kept every option because of a fault; reloadFailing is set from a configuration
 	// that could not be loaded to the next one that could.
@@ -155,6 +158,8 @@ func New(o Options) (*Engine, error) {
 	e.services.init()
 	e.forecasts.init()
 	e.placement.init(o.History)
+	e.hearsay.notes = o.Notes
+	e.restoreLinks()
 	e.lockstep.news = make(chan struct{}, 1)
 	if err := e.operations.init(o.Operations, e.log); err != nil {
 		return nil, err

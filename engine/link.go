@@ -51,8 +51,9 @@ type links struct {
 
 // linked is what is remembered of one service. Its fields are guarded by links.mu.
 type linked struct {
-	suspects link.SuspectState
-	ceiling  link.CeilingState
+	memory
+	// epoch is that of the last evaluation, see lockstep.
+	epoch uint64
 
 	// What the last evaluation found, for the ledger.
 	at       time.Time
@@ -112,19 +113,20 @@ func (e *Engine) span(s *service, inputs *scaler.Inputs, at time.Time) {
 	c := e.crossing(at)
 	c.describe(&target)
 	one := l.of(s.id)
+	e.recollect(s.id, one, at)
 	one.at, one.target, one.workload = at, target, ""
 	if c.policy != nil && example != nil {
 		one.workload = c.policy.WorkloadOf(example)
 	}
 	one.waiting = c.waiting(target.Replicas)
-	one.missing, one.late, one.suspects = 0, nil, keepSuspects(rules.SuspectNodes, one.suspects)
+	one.missing, one.late, one.Suspects = 0, nil, keepSuspects(rules.SuspectNodes, one.Suspects)
 	if rules.SuspectNodes {
-		one.missing, one.late, one.suspects = link.Suspect(one.waiting, l.boots, one.suspects, at)
+		one.missing, one.late, one.Suspects = link.Suspect(one.waiting, l.boots, one.Suspects, at)
 	}
 	placedReplicas := len(target.Replicas) - countWaiting(target.Replicas)
 	one.supply = link.Assess(c.pools(one.workload), placedReplicas, at)
 	out := &scaler.Link{Missing: one.missing, Text: one.supply.Text(max(last, len(target.Replicas)))}
-	out.Ceiling, one.ceiling = link.Ceiling(one.supply, len(target.Replicas), last, one.ceiling, at)
+	out.Ceiling, one.Ceiling = link.Ceiling(one.supply, len(target.Replicas), last, one.Ceiling, at)
 	if rules.ReplaceAtNotice {
 		out.Replace = link.Watch(target.Replicas).Replicas
 		leaveReady(&inputs.Pods, target.Replicas, at)

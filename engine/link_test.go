@@ -88,6 +88,10 @@ type bridged struct {
 	t      *testing.T
 	source *fakeSource
 	id     string
+	// asked is the instance that the Cluster Autoscaler asks, the same one unless the halves are apart; meeting is what they
+	// share then.
+	asked   *Engine
+	meeting *meeting
 }
 
 var bridgeNoon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -105,6 +109,7 @@ func newBridged(t *testing.T, base string, rules ...bool) *bridged {
 	b.Engine = newTestEngine(t, Options{
 		Config: parseConfig(t, text), Source: b.source, Cluster: b.bridge, Clock: func() time.Time { return b.now },
 	})
+	b.asked = b.Engine
 	b.id = mustResolve(t, b.Engine, triggerOf("ml", "chat", "chat"))
 	return b
 }
@@ -126,6 +131,9 @@ func (b *bridged) remove(id string) {
 func (b *bridged) tick(after time.Duration) scaler.Decision {
 	b.t.Helper()
 	b.now = bridgeNoon.Add(after)
+	if b.asked != b.Engine {
+		b.asked.Tick(b.t.Context(), b.now)
+	}
 	b.Tick(b.t.Context(), b.now)
 	d, err := b.Target(b.id)
 	if err != nil {
@@ -152,7 +160,7 @@ func (b *bridged) ask(pods ...string) string {
 		request.Groups = append(request.Groups, expander.Group{ID: id, Capacity: resources, Allocatable: resources})
 		request.Options = append(request.Options, expander.Option{GroupID: id, NodeCount: len(pods), Pods: all})
 	}
-	d, err := b.BestOptions(b.t.Context(), request)
+	d, err := b.asked.BestOptions(b.t.Context(), request)
 	if err != nil || len(d.Answer) != 1 {
 		b.t.Fatalf("answer %v, %v", d.Answer, err)
 	}
@@ -167,8 +175,9 @@ func (b *bridged) register(group string, nodes int) {
 
 // A notice takes a replica out of the ready ones and orders another at once, out of turn; when the pod is gone the
 // target is what it was, and the answers on the way changed exactly twice.
-func TestNoticeInOneProcess(t *testing.T) {
-	b := newBridged(t, "0")
+func TestNotice(t *testing.T) { inBoth(t, "0", notice) }
+
+func notice(t *testing.T, b *bridged) {
 	b.source.setDemand("ml", "chat", 4)
 	for i := range 4 {
 		b.add(fmt.Sprint("p", i), "spot-a", true)
@@ -211,8 +220,9 @@ func TestNoticeRuleCanBeOff(t *testing.T) {
 }
 
 // Fall-back replicas get the lower cost, the part of the base does not, once and only where something differs.
-func TestCostsAreWrittenOnce(t *testing.T) {
-	b := newBridged(t, "1")
+func TestCostsAreWrittenOnce(t *testing.T) { inBoth(t, "1", costsAreWrittenOnce) }
+
+func costsAreWrittenOnce(t *testing.T, b *bridged) {
 	b.source.setDemand("ml", "chat", 3)
 	for _, r := range [][2]string{{"firm-1", "od-a"}, {"firm-2", "od-a"}, {"spot-1", "spot-a"}} {
 		b.add(r[0], r[1], true)
@@ -258,8 +268,9 @@ func (b *bridged) learn() (end time.Duration) {
 
 // The story of a late node: the pool's boots are learnt; the sixth node is late after 3 min 36 s; the service asks for
 // one more, once; the choice for it falls on the other group; and when it serves the surge is over.
-func TestLateNodeInOneProcess(t *testing.T) {
-	b := newBridged(t, "0")
+func TestLateNode(t *testing.T) { inBoth(t, "0", lateNode) }
+
+func lateNode(t *testing.T, b *bridged) {
 	b.source.setDemand("ml", "chat", 2)
 	b.add("p0", "spot-a", true)
 	for range 5 { // what is late is not yet stuck
@@ -290,15 +301,16 @@ func TestLateNodeInOneProcess(t *testing.T) {
 	if d := b.tick(start + 9*time.Minute); d.Replicas != 2 {
 		t.Errorf("%d replicas when the replacement serves, want 2: %s", d.Replicas, d.Text)
 	}
-	if f := b.placement.last.Load().history.Groups["spot-a"].Failures; len(f) == 0 || f[0].Proven {
+	if f := b.asked.placement.last.Load().history.Groups["spot-a"].Failures; len(f) == 0 || f[0].Proven {
 		t.Errorf("the record of the pool is %+v, want a suspicion", f)
 	}
 }
 
 // While neither group can deliver, a growing demand raises the target by one surge and the decision says until when;
 // when one may deliver again, the target is the need.
-func TestNoPileUpInOneProcess(t *testing.T) {
-	b := newBridged(t, "0")
+func TestNoPileUp(t *testing.T) { inBoth(t, "0", noPileUp) }
+
+func noPileUp(t *testing.T, b *bridged) {
 	b.source.setDemand("ml", "chat", 10)
 	for i := range 10 {
 		b.add(fmt.Sprint("p", i), "spot-a", true)
@@ -338,8 +350,9 @@ func TestNoPileUpInOneProcess(t *testing.T) {
 }
 
 // The sizes of the groups bound what is useful: it is said, and not cut.
-func TestBoundIsReported(t *testing.T) {
-	b := newBridged(t, "0")
+func TestBoundIsReported(t *testing.T) { inBoth(t, "0", boundIsReported) }
+
+func boundIsReported(t *testing.T, b *bridged) {
 	b.source.setDemand("ml", "chat", 9)
 	b.add("p0", "spot-a", true)
 	for id, most := range map[string]int{"spot-a": 3, "od-a": 2} {
@@ -352,8 +365,9 @@ func TestBoundIsReported(t *testing.T) {
 	}
 }
 
-func TestLedgerOfAService(t *testing.T) {
-	b := newBridged(t, "0")
+func TestLedgerOfAService(t *testing.T) { inBoth(t, "0", ledgerOfAService) }
+
+func ledgerOfAService(t *testing.T, b *bridged) {
 	b.source.setDemand("ml", "chat", 3)
 	b.add("s", "spot-a", true)
 	b.add("f", "od-a", true)
@@ -384,21 +398,10 @@ func TestLedgerOfAService(t *testing.T) {
 	}
 }
 
-// The halves in separate instances: one serves the Cluster Autoscaler, the other KEDA. What the scaler's half knows of
-// nodes is what its own view shows; notices work, late nodes need the choices of the other half.
-func TestNoticeWithTheHalvesApart(t *testing.T) {
-	b := newBridged(t, "0")
-	b.source.setDemand("ml", "chat", 2)
-	b.add("p0", "spot-a", true).Doomed = b.now
-	b.add("p1", "spot-a", true)
-	if d := b.tick(0); d.Replicas != 3 || d.Supply != "" {
-		t.Errorf("without a single request seen: %d replicas, supply %q", d.Replicas, d.Supply)
-	}
-}
-
 // Warm starts alone do not make a lead: an order must be in time although it may need a node.
-func TestLeadIsCold(t *testing.T) {
-	b := newBridged(t, "0")
+func TestLeadIsCold(t *testing.T) { inBoth(t, "0", leadIsCold) }
+
+func leadIsCold(t *testing.T, b *bridged) {
 	b.source.setDemand("ml", "chat", 1)
 	b.add("p0", "spot-a", true)
 	end := b.learn()

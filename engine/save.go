@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
 
@@ -66,4 +67,29 @@ func (e *Engine) saveAll(final bool) {
 		}
 	}
 	flush()
+	e.saveLinks(now)
+}
+
+// saveLinks stores what was learnt of nodes.
+func (e *Engine) saveLinks(now time.Time) {
+	n, ok := e.computes(e.clock())
+	if !ok {
+		return
+	}
+	text, err := json.Marshal(n)
+	if err == nil {
+		err = e.store.putShared(computesKey, text, now)
+	}
+	e.metrics.saved("state", err)
+	if err != nil {
+		e.log.Error("the boot times of node groups cannot be stored; a restart learns them again", "error", err)
+	}
+}
+
+// restoreLinks takes up what an earlier process on this data directory has learnt of nodes.
+func (e *Engine) restoreLinks() {
+	var n computesNote
+	if e.store.getShared(computesKey, func(text []byte, _ time.Time) error { return decodeNote(text, &n, &n.Version) }) {
+		e.hearsay.computed = n
+	}
 }

@@ -27,8 +27,10 @@ type Store struct {
 
 const (
 	storeFile = "warmpool.db"
-	// root is the only bucket on top; another layout gets another name.
+	// root is the bucket of the services; another layout gets another name.
 	root = "services-1"
+	// shared is the bucket, beside it, of what is not of one service.
+	shared = "shared-1"
 	// The keys in the bucket of a service.
 	stateKey    = "state"
 	forecastKey = "forecast"
@@ -109,6 +111,9 @@ func examine(db *bbolt.DB) error {
 	}
 	return db.Update(func(tx *bbolt.Tx) error {
 		_, err := tx.CreateBucketIfNotExists([]byte(root))
+		if err == nil {
+			_, err = tx.CreateBucketIfNotExists([]byte(shared))
+		}
 		return err
 	})
 }
@@ -215,6 +220,38 @@ func (s *Store) get(id, key string, use func(value []byte, at time.Time) error) 
 	})
 	if err != nil {
 		s.log.Warn("a stored value cannot be used and is learnt again", "service", id, "value", key, "error", err)
+	}
+	return found
+}
+
+// putShared stores a value that is not of one service.
+func (s *Store) putShared(key string, value []byte, now time.Time) error {
+	if s == nil {
+		return nil
+	}
+	return s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(shared)).Put([]byte(key), seal(value, now)) })
+}
+
+// getShared hands a stored value that is not of one service to use. One that is damaged or refused is as good as none.
+func (s *Store) getShared(key string, use func(value []byte, at time.Time) error) bool {
+	if s == nil {
+		return false
+	}
+	found := false
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		sealed := tx.Bucket([]byte(shared)).Get([]byte(key))
+		if sealed == nil {
+			return nil
+		}
+		value, at, err := unseal(sealed)
+		if err == nil {
+			err = use(value, at)
+		}
+		found = err == nil
+		return err
+	})
+	if err != nil {
+		s.log.Warn("a stored value cannot be used and is learnt again", "value", key, "error", err)
 	}
 	return found
 }

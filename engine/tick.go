@@ -17,11 +17,13 @@ import (
 func (e *Engine) Tick(ctx context.Context, at time.Time) {
 	started := time.Now()
 	e.forget(at)
+	e.tellAsks(at)
 	if !e.Leading() {
 		return
 	}
 	e.learnBoots(at)
 	e.evaluate(ctx, at, e.due(func(*service) bool { return true }))
+	e.tellComputes(at)
 	e.lastTick.Store(at.UnixNano())
 	e.lockstep.feed.poke()
 	e.metrics.ticks.WithLabelValues("evaluation").Observe(time.Since(started).Seconds())

@@ -35,6 +35,21 @@ func (b Boots) Learn(pool string, took time.Duration) Boots {
 	return next
 }
 
+// Join takes over the record of each pool of which another one knows more boots. What was passed in is not changed.
+func (b Boots) Join(other Boots) Boots {
+	next := b
+	for pool, known := range other {
+		if pool == "" || len(known) <= len(next[pool]) || slices.ContainsFunc(known, func(d time.Duration) bool { return d <= 0 || d > longestBoot }) {
+			continue
+		}
+		if next = maps.Clone(next); next == nil {
+			next = Boots{}
+		}
+		next[pool] = slices.Clone(known[max(0, len(known)-keptBoots):])
+	}
+	return next
+}
+
 // Quantile is the boot time of a pool at rank ceil(q n), and false while fewer than five are recorded.
 func (b Boots) Quantile(pool string, q float64) (time.Duration, bool) {
 	if len(b[pool]) < leastBoots {

@@ -17,8 +17,9 @@ import (
 // clusterView is the access to the cluster; nil without one.
 type clusterView struct {
 	view *cluster.Cluster
-	// history is what the instances share; nil without the expander half.
+	// history and notes are what the instances share; nil without an expander section.
 	history *cluster.History
+	notes   *cluster.Notes
 }
 
 // openCluster connects as the flags say. Whether the API server answers shows later: without it everything works as
@@ -35,8 +36,8 @@ func openCluster(f *serveFlags, settings *config.Config, registry prometheus.Reg
 	klog.SetSlogLogger(logger)
 	expands := f.half("expander") && settings.Expander != nil
 	c := &clusterView{}
-	if expands {
-		c.history = cluster.NewHistory(clients, logger)
+	if settings.Expander != nil { // an instance that serves the scaler alone reads what the one that is asked has learnt
+		c.history, c.notes = cluster.NewHistory(clients, logger), cluster.NewNotes(clients, logger)
 	}
 	c.view, err = cluster.New(cluster.Options{
 		Clients: clients, AutoscalerNamespace: f.autoscalerNamespace, History: c.history, WatchStalls: expands,
@@ -53,7 +54,7 @@ func (c *clusterView) use(o *engine.Options) {
 	}
 	o.Cluster = c.view
 	if c.history != nil {
-		o.History = c.history
+		o.History, o.Notes = c.history, c.notes
 	}
 }
 
@@ -66,6 +67,7 @@ func (c *clusterView) run(ctx context.Context) {
 	group.Go(func() { c.view.Run(ctx) })
 	if c.history != nil {
 		group.Go(func() { c.history.Run(ctx) })
+		group.Go(func() { c.notes.Run(ctx) })
 	}
 	group.Wait()
 }
