@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -31,7 +33,10 @@ func (s *Server) openAdmin() error {
 	if err != nil {
 		return err
 	}
-	s.adminPort = l
+	clients := newClients(ClientLimits{Connections: adminConnections}, func(limit string) prometheus.Counter {
+		return s.metrics.refused.WithLabelValues("admin", limit)
+	})
+	s.adminPort = limited{l, clients}
 	s.adminGRPC = grpc.NewServer(append(s.interceptors(), grpc.MaxRecvMsgSize(maxMessage))...)
 	grpc_health_v1.RegisterHealthServer(s.adminGRPC, s.health)
 	if s.options.Decisions != nil {
@@ -43,8 +48,31 @@ func (s *Server) openAdmin() error {
 		Protocols: new(http.Protocols),
 	}
 	s.admin.Protocols.SetHTTP1(true)
-	s.admin.Protocols.SetUnencryptedHTTP2(true)
+	if !s.options.adminTLS() {
+		s.admin.Protocols.SetUnencryptedHTTP2(true)
+		return nil
+	}
+	s.admin.Protocols.SetHTTP2(true)
+	auth := tls.NoClientCert
+	if s.options.TLS.ClientCA != "" {
+		auth = tls.VerifyClientCertIfGiven
+	}
+	s.admin.TLSConfig = s.certificates.config(auth, "h2", "http/1.1")
 	return nil
+}
+
+// adminConnections is what one client may have open: a browser takes some, and so does a scraper.
+const adminConnections = 64
+
+func (s *Server) serveAdmin() error {
+	if s.options.adminTLS() {
+		return s.admin.ServeTLS(s.adminPort, "", "")
+	}
+	if !isLoopback(s.options.AdminListen) {
+		s.options.Logger.Warn("the admin listener speaks plaintext to other machines, as --admin-tls=off asks for: its token and what it answers can be read on the way",
+			"address", s.options.AdminListen)
+	}
+	return s.admin.Serve(s.adminPort)
 }
 
 func (s *Server) adminHandler() http.Handler {
@@ -54,7 +82,7 @@ func (s *Server) adminHandler() http.Handler {
 		(&decisionPages{log: s.options.Decisions}).register(api)
 	}
 	if s.options.Operations != nil {
-		(&operationPages{operations: s.options.Operations, token: s.options.AdminTokenFile != ""}).register(api)
+		(&operationPages{operations: s.options.Operations, known: s.options.AdminTokenFile != "" || len(s.options.AdminNames) > 0}).register(api)
 	}
 	if s.options.API != nil {
 		api.Handle("/api/", s.untilStop(s.options.API))
@@ -118,29 +146,40 @@ func local(next http.Handler) http.Handler {
 	})
 }
 
-// authenticated lets requests with the token through, or those to a local host when no token is configured. The file
-// is read every time, so that a new token counts at once.
+// authenticated lets requests with the token or a client certificate of the right name through, or those to a local host
+// when neither is configured. The file is read every time, so that a new token counts at once.
 func (s *Server) authenticated(next http.Handler) http.Handler {
-	if s.options.AdminTokenFile == "" {
+	if s.options.AdminTokenFile == "" && len(s.options.AdminNames) == 0 {
 		return local(next)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if leaf := verifiedLeaf(r.TLS); leaf != nil && hasName(leaf, s.options.AdminNames) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if s.options.AdminTokenFile == "" {
+			http.Error(w, "a client certificate with a name of --admin-client-names is required", http.StatusForbidden)
+			return
+		}
 		token, err := readToken(s.options.AdminTokenFile)
 		if err != nil {
 			s.options.Logger.Error("admin requests are refused", "error", err)
 			http.Error(w, "the server cannot read its token", http.StatusServiceUnavailable)
 			return
 		}
-		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		// Equal lengths by hashing: the comparison tells nothing about the token.
-		want, got := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(given))
-		if !ok || subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
+		if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); !ok || !sameToken(token, given) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="warmpool"`)
 			http.Error(w, "a bearer token is required", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// sameToken compares hashes, which have equal lengths: the time that it takes tells nothing about the token.
+func sameToken(want, given string) bool {
+	a, b := sha256.Sum256([]byte(want)), sha256.Sum256([]byte(given))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
 func readToken(path string) (string, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -21,12 +22,15 @@ const (
 	answerWithin = 900 * time.Millisecond
 )
 
-// admission bounds what the unauthenticated callers of the expander can cause; the size of requests is bounded where
-// they are read, in package wire/raw.
-type admission struct{ rate *rate.Limiter }
+// admission bounds what all unauthenticated callers of the expander together can cause; what one of them can is bounded by
+// clients, and the size of requests where they are read, in package wire/raw.
+type admission struct {
+	rate    *rate.Limiter
+	refused prometheus.Counter
+}
 
-func newAdmission(l RequestLimits) admission {
-	return admission{rate.NewLimiter(rate.Limit(l.PerSecond), int(max(2*l.PerSecond, 1)))}
+func newAdmission(l RequestLimits, refused prometheus.Counter) admission {
+	return admission{rate.NewLimiter(rate.Limit(l.PerSecond), burstOf(l.PerSecond)), refused}
 }
 
 // tap sees a call before its first byte is read. It drops calls above the rate and bounds the others in time.
@@ -35,6 +39,7 @@ func (a admission) tap(ctx context.Context, info *tap.Info) (context.Context, er
 		return ctx, nil
 	}
 	if !a.rate.Allow() {
+		a.refused.Inc()
 		return nil, status.Errorf(codes.ResourceExhausted, "more than %g requests per second", float64(a.rate.Limit()))
 	}
 	bounded, cancel := context.WithTimeout(ctx, chooseWithin)

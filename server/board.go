@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +12,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -52,6 +49,7 @@ type boardService struct {
 	board     Board
 	instance  string
 	tokenFile string
+	names     func() []string // of the certificate that is served now
 	logger    *slog.Logger
 	stop      <-chan struct{} // closed when the server ends
 }
@@ -117,8 +115,8 @@ func (b *boardService) listen(stream grpc.BidiStreamingServer[pb.FollowRequest, 
 	}
 }
 
-// admit lets other instances in: with the token when there is one, else with a client certificate that the handshake
-// has verified, or from this machine.
+// admit lets other instances in: with the token when there is one, else with a verified client certificate that carries
+// a name of the server's own, as instances do that share it, or from this machine. Those of KEDA are not enough.
 func (b *boardService) admit(ctx context.Context) error {
 	if b.tokenFile != "" {
 		token, err := readToken(b.tokenFile)
@@ -130,8 +128,7 @@ func (b *boardService) admit(ctx context.Context) error {
 		if all := metadata.ValueFromIncomingContext(ctx, "authorization"); len(all) == 1 {
 			given = strings.TrimPrefix(all[0], "Bearer ")
 		}
-		want, got := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(given))
-		if subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
+		if !sameToken(token, given) {
 			return status.Error(codes.Unauthenticated, "the peer token is missing or another one: all instances need the same --peer-token-file")
 		}
 		return nil
@@ -140,7 +137,7 @@ func (b *boardService) admit(ctx context.Context) error {
 	if !ok {
 		return status.Error(codes.Unauthenticated, "unknown peer")
 	}
-	if info, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(info.State.VerifiedChains) > 0 {
+	if leaf := leafOf(ctx); leaf != nil && hasName(leaf, b.names()) {
 		return nil
 	}
 	if host, _, err := net.SplitHostPort(p.Addr.String()); err == nil && net.ParseIP(host).IsLoopback() {

@@ -101,14 +101,22 @@ func (m *material) expired(now time.Time) error {
 	return nil
 }
 
+// suites are those of TLS 1.2 with forward secrecy and authenticated encryption; TLS 1.3 has no others. Whatever GODEBUG
+// says, nothing older is spoken.
+var suites = []uint16{
+	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+	tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+	tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+}
+
 // config is the TLS configuration of a listener. The last connection state decides nothing: every connection is a
 // full handshake, so that a new client CA counts at once.
-func (c *certificates) config(auth tls.ClientAuthType) *tls.Config {
-	base := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, SessionTicketsDisabled: true}
+func (c *certificates) config(auth tls.ClientAuthType, protocols ...string) *tls.Config {
+	base := &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: suites, NextProtos: protocols, SessionTicketsDisabled: true}
 	base.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		m := c.current.Load()
 		now := &tls.Config{
-			MinVersion: base.MinVersion, NextProtos: base.NextProtos, SessionTicketsDisabled: true,
+			MinVersion: base.MinVersion, CipherSuites: suites, NextProtos: protocols, SessionTicketsDisabled: true,
 			Certificates: []tls.Certificate{m.cert},
 		}
 		if m.clientCAs != nil {
@@ -118,6 +126,9 @@ func (c *certificates) config(auth tls.ClientAuthType) *tls.Config {
 	}
 	return base
 }
+
+// names are those of the certificate that is served now.
+func (c *certificates) names() []string { return namesOf(c.current.Load().cert.Leaf) }
 
 // watch looks at the files again and again until the context ends. Looking works for every way of replacing files,
 // the symbolic links of Kubernetes included.

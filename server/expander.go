@@ -17,15 +17,20 @@ import (
 type expanderService struct {
 	expander Expander
 	metrics  *metrics
+	budget   *wire.Budget
 }
+
+// heldBytes is what all requests in flight may hold together, as they are decoded.
+const heldBytes = 320 << 20
 
 // BestOptions decodes the request while it arrives and answers ids only.
 func (s *expanderService) BestOptions(ctx context.Context, r *raw.Request) (*pb.BestOptionsResponse, error) {
 	s.metrics.requestBytes.Observe(float64(r.Size()))
-	request, _, err := wire.Decode(r, wire.Limits{})
+	request, stats, err := wire.Decode(r, wire.Limits{Budget: s.budget})
 	if err != nil {
 		return nil, statusOf(err)
 	}
+	defer s.budget.Return(stats.Held)
 	d, err := s.expander.BestOptions(ctx, request)
 	if err != nil {
 		return nil, statusOf(err)

@@ -10,7 +10,6 @@ import (
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 )
@@ -84,30 +83,16 @@ func ofScaler(method string) bool {
 	return strings.HasPrefix(method, prefix)
 }
 
-// clientCertificate refuses scaler calls without a verified client certificate. On a shared listener the handshake
-// cannot ask for one, because the Cluster Autoscaler has none to give.
-func clientCertificate(ctx context.Context, method string) error {
-	if !ofScaler(method) {
-		return nil
-	}
-	if p, ok := peer.FromContext(ctx); ok {
-		if info, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(info.State.VerifiedChains) > 0 {
-			return nil
-		}
-	}
-	return status.Error(codes.Unauthenticated, "a client certificate is required: set tlsClientCert and tlsClientKey in the TriggerAuthentication")
-}
-
-func requireClientCertificates() []grpc.ServerOption {
+func (s *Server) requireClientCertificates() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-			if err := clientCertificate(ctx, info.FullMethod); err != nil {
+			if err := s.clientCertificate(ctx, info.FullMethod); err != nil {
 				return nil, err
 			}
 			return next(ctx, req)
 		}),
 		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-			if err := clientCertificate(stream.Context(), info.FullMethod); err != nil {
+			if err := s.clientCertificate(stream.Context(), info.FullMethod); err != nil {
 				return err
 			}
 			return next(srv, stream)

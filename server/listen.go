@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -8,12 +9,13 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/net/netutil"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/tap"
 
 	"github.com/warmpool/warmpool/proto/externalscaler"
 	"github.com/warmpool/warmpool/proto/grpcplugin"
@@ -27,10 +29,10 @@ const (
 	// maxStreams is for one connection: KEDA may have two calls and two streams open for each ScaledObject.
 	maxStreams = 8192
 	maxHeaders = 64 << 10
-	// window is what a connection may have in flight that nobody has read yet, and maxConnections how many there may be
-	// on one listener: each client makes one.
-	window         = 1 << 20
-	maxConnections = 512
+	// A window is what a connection may have in flight that nobody has read yet. Only requests of the expander are large.
+	window, smallWindow = 1 << 20, 256 << 10
+	// expanderConnections and scalerConnections are what one client may have on a listener of that half.
+	expanderConnections, scalerConnections = 16, 256
 )
 
 // port is one listening address with the gRPC server behind it.
@@ -69,21 +71,37 @@ func (s *Server) open(p part) (port, error) {
 	if err != nil {
 		return port{}, err
 	}
-	l = netutil.LimitListener(l, maxConnections)
+	connections, inFlight := scalerConnections, int32(smallWindow)
+	if p.expander {
+		inFlight = window
+	}
+	if !p.scaler {
+		connections = expanderConnections
+	}
+	clients := newClients(s.options.Clients.withDefaults(connections), func(limit string) prometheus.Counter {
+		return s.metrics.refused.WithLabelValues(p.name, limit)
+	})
+	l = limited{l, clients}
 	opts := append(s.interceptors(),
 		grpc.ForceServerCodecV2(raw.Codec()), grpc.MaxRecvMsgSize(maxMessage),
-		grpc.StaticConnWindowSize(window), grpc.StaticStreamWindowSize(window),
+		grpc.StaticConnWindowSize(inFlight), grpc.StaticStreamWindowSize(inFlight),
 		grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaders), grpc.ConnectionTimeout(10*time.Second),
 		// KEDA sends no pings, so the server finds dead connections. Open streams outlive the age of their connection:
 		// to cut them would look like a failure and slow down the next activation.
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: s.options.MaxConnectionAge, Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionIdle: s.options.MaxConnectionIdle, MaxConnectionAge: s.options.MaxConnectionAge, Time: 30 * time.Second, Timeout: 10 * time.Second,
+		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}))
 	if p.tls {
 		opts = append(opts, s.transport(p)...)
 	}
-	if p.expander {
-		opts = append(opts, grpc.InTapHandle(s.admission.tap))
-	}
+	opts = append(opts, grpc.InTapHandle(func(ctx context.Context, info *tap.Info) (context.Context, error) {
+		ctx, err := clients.tap(ctx, info)
+		if err != nil {
+			return nil, err
+		}
+		return s.admission.tap(ctx, info)
+	}))
 	server := grpc.NewServer(opts...)
 	grpc_health_v1.RegisterHealthServer(server, s.health)
 	if p.expander {
@@ -94,7 +112,7 @@ func (s *Server) open(p part) (port, error) {
 	}
 	if p.scaler && p.tls && s.options.Board != nil {
 		warmpoolv1.RegisterBoardServiceServer(server, &boardService{
-			board: s.options.Board, instance: s.options.Instance, tokenFile: s.options.PeerTokenFile, logger: s.options.Logger, stop: s.stop,
+			board: s.options.Board, instance: s.options.Instance, tokenFile: s.options.PeerTokenFile, names: s.certificates.names, logger: s.options.Logger, stop: s.stop,
 		})
 	}
 	s.metrics.calls.InitializeMetrics(server)
@@ -102,13 +120,16 @@ func (s *Server) open(p part) (port, error) {
 }
 
 func (s *Server) transport(p part) []grpc.ServerOption {
-	switch {
-	case !p.scaler:
-		return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(s.certificates.config(tls.NoClientCert)))}
-	case (p.expander || s.options.Board != nil) && s.options.TLS.ClientCA != "": // other instances have a token instead
-		return append(requireClientCertificates(), grpc.Creds(credentials.NewTLS(s.certificates.config(tls.VerifyClientCertIfGiven))))
+	auth := tls.NoClientCert
+	var opts []grpc.ServerOption
+	if p.scaler && s.options.TLS.ClientCA != "" {
+		opts = s.requireClientCertificates()
+		auth = tls.RequireAndVerifyClientCert
+		if p.expander || s.options.Board != nil { // other instances have a token instead
+			auth = tls.VerifyClientCertIfGiven
+		}
 	}
-	return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(s.certificates.config(tls.RequireAndVerifyClientCert)))}
+	return append(opts, grpc.Creds(credentials.NewTLS(s.certificates.config(auth, "h2"))))
 }
 
 func (o *Options) healthServer() *health.Server {

@@ -25,6 +25,7 @@ type metrics struct {
 	noAnswer     prometheus.Counter
 	streams      prometheus.Gauge
 	panics       prometheus.Counter
+	refused      *prometheus.CounterVec
 }
 
 func newMetrics(r *prometheus.Registry) *metrics {
@@ -56,6 +57,10 @@ func newMetrics(r *prometheus.Registry) *metrics {
 		panics: with.NewCounter(prometheus.CounterOpts{
 			Name: "warmpool_server_panics_total", Help: "Panics in handlers; each call failed and the process lived.",
 		}),
+		refused: with.NewCounterVec(prometheus.CounterOpts{
+			Name: "warmpool_server_refused_total",
+			Help: "Connections and calls that were refused before they were read, by listener and limit; those that begin with client are of one address.",
+		}, []string{"listener", "limit"}),
 	}
 	// Series that alerts look at exist from the start: a rate over a series that appears with its first increase is 0.
 	for _, code := range []codes.Code{codes.InvalidArgument, codes.ResourceExhausted, codes.DeadlineExceeded, codes.Canceled, codes.Internal} {

@@ -30,7 +30,7 @@ var _ Operations = (*engine.Engine)(nil)
 // page in a browser.
 type operationPages struct {
 	operations Operations
-	token      bool // one is configured, and the request was let in with it
+	known      bool // a token or a client certificate is required, and the request was let in with it
 }
 
 func (p *operationPages) register(mux *http.ServeMux) {
@@ -42,18 +42,23 @@ func (p *operationPages) register(mux *http.ServeMux) {
 }
 
 func (p *operationPages) writing(next http.HandlerFunc) http.HandlerFunc {
+	// A browser presents a client certificate for whatever page asks it to.
+	protected := http.NewCrossOriginProtection().Handler(next)
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !p.token {
+		if !p.known {
 			http.Error(w, "writing needs a token: start the server with --admin-token-file, also on a loopback address", http.StatusForbidden)
 			return
 		}
-		next(w, r)
+		protected.ServeHTTP(w, r)
 	}
 }
 
 // who is what the server knows of the caller, with the name that the caller gives, which nobody has checked.
 func who(r *http.Request, by string) (string, error) {
 	text := "admin token from " + r.RemoteAddr
+	if leaf := verifiedLeaf(r.TLS); leaf != nil && r.Header.Get("Authorization") == "" {
+		text = "client certificate " + strings.Join(namesOf(leaf), ",") + " from " + r.RemoteAddr
+	}
 	if by == "" {
 		return text, nil
 	}

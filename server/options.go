@@ -63,11 +63,19 @@ type Options struct {
 	ExpanderListen, ScalerListen, ScalerInsecureListen, AdminListen string
 
 	TLS TLSFiles
-	// AdminTokenFile holds the bearer token of the admin listener. It is required unless that listens on a loopback
-	// address; probes (/healthz, /readyz) never need it.
+	// ClientNames, when given, are the subject alternative names of which a client certificate of the scaler must carry one;
+	// without them every certificate of the client CA is good.
+	ClientNames []string
+	// AdminTokenFile holds the bearer token of the admin listener. It or AdminNames is required unless that listens on a
+	// loopback address; probes (/healthz, /readyz) never need either.
 	AdminTokenFile string
+	// AdminNames are the subject alternative names of client certificates that are as good as the token.
+	AdminNames []string
+	// AdminTLS says whether the admin listener speaks TLS, with the same certificate as the others.
+	AdminTLS AdminTLS
 
 	Requests RequestLimits
+	Clients  ClientLimits
 
 	// Heartbeat is the time between two messages of StreamIsActive while the target is above zero, 10 s by default.
 	Heartbeat time.Duration
@@ -76,6 +84,8 @@ type Options struct {
 	// MaxConnectionAge sends clients to a fresh connection, so that they spread over the instances again; 30 min by
 	// default, give or take 10 %.
 	MaxConnectionAge time.Duration
+	// MaxConnectionIdle ends connections without a call, 5 min by default; clients connect again with their next one.
+	MaxConnectionIdle time.Duration
 	// CertificatePoll is how often the certificate files are looked at, 10 s by default.
 	CertificatePoll time.Duration
 
@@ -106,6 +116,7 @@ func (o *Options) complete() {
 	o.Heartbeat = cmp.Or(o.Heartbeat, 10*time.Second)
 	o.Drain = cmp.Or(o.Drain, 10*time.Second)
 	o.MaxConnectionAge = cmp.Or(o.MaxConnectionAge, 30*time.Minute)
+	o.MaxConnectionIdle = cmp.Or(o.MaxConnectionIdle, 5*time.Minute)
 	o.CertificatePoll = cmp.Or(o.CertificatePoll, 10*time.Second)
 	if o.Registry == nil {
 		o.Registry = prometheus.NewRegistry()
@@ -121,17 +132,58 @@ func (o *Options) validate() error {
 		errs = append(errs, errors.New("nothing to serve: neither expander nor scaler"))
 	}
 	if o.usesTLS() && (o.TLS.Cert == "" || o.TLS.Key == "") {
-		errs = append(errs, errors.New("the expander and scaler listeners need a certificate: give --tls-cert and --tls-key, or --tls-self-signed DIR for a trial"))
+		errs = append(errs, errors.New("the expander, the scaler and an admin listener that is not on loopback need a certificate: give --tls-cert and --tls-key, or --tls-self-signed DIR for a trial"))
 	}
-	if o.AdminListen != "" && o.AdminTokenFile == "" && !isLoopback(o.AdminListen) {
-		errs = append(errs, errors.New("the admin listener "+o.AdminListen+" is reachable from other machines: give --admin-token-file, or listen on 127.0.0.1"))
+	if len(o.ClientNames) > 0 && o.TLS.ClientCA == "" {
+		errs = append(errs, errors.New("--client-names are the names of client certificates: give their authority with --client-ca"))
 	}
-	errs = append(errs, o.checkBoard())
+	errs = append(errs, o.checkAdmin(), o.checkBoard())
 	return errors.Join(errs...)
 }
 
+func (o *Options) checkAdmin() error {
+	if o.AdminListen == "" {
+		return nil
+	}
+	var errs []error
+	if o.AdminTokenFile == "" && len(o.AdminNames) == 0 && !isLoopback(o.AdminListen) {
+		errs = append(errs, errors.New("the admin listener "+o.AdminListen+" is reachable from other machines: give --admin-token-file, or listen on 127.0.0.1"))
+	}
+	if len(o.AdminNames) > 0 && o.TLS.ClientCA == "" {
+		errs = append(errs, errors.New("--admin-client-names are the names of client certificates: give their authority with --client-ca"))
+	}
+	if len(o.AdminNames) > 0 && !o.adminTLS() {
+		errs = append(errs, errors.New("--admin-client-names need TLS on the admin listener: give --admin-tls=on"))
+	}
+	return errors.Join(errs...)
+}
+
+// AdminTLS says whether the admin listener speaks TLS.
+type AdminTLS string
+
+// The values of AdminTLS. The empty one is AdminTLSAuto.
+const (
+	// AdminTLSAuto is TLS unless the address is a loopback one.
+	AdminTLSAuto AdminTLS = "auto"
+	// AdminTLSOn is always TLS.
+	AdminTLSOn AdminTLS = "on"
+	// AdminTLSOff is plaintext, for a proxy in front that speaks TLS: token and data cross the network as they are.
+	AdminTLSOff AdminTLS = "off"
+)
+
+func (o *Options) adminTLS() bool {
+	switch o.AdminTLS {
+	case AdminTLSOn:
+		return true
+	case AdminTLSOff:
+		return false
+	case AdminTLSAuto:
+	}
+	return !isLoopback(o.AdminListen)
+}
+
 func (o *Options) usesTLS() bool {
-	return o.Expander != nil && o.ExpanderListen != "" || o.Scaler != nil && o.ScalerListen != ""
+	return o.Expander != nil && o.ExpanderListen != "" || o.Scaler != nil && o.ScalerListen != "" || o.AdminListen != "" && o.adminTLS()
 }
 
 // shared tells whether expander and scaler are served on one listener.

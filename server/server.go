@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 
+	"github.com/warmpool/warmpool/wire"
 	"github.com/warmpool/warmpool/wire/raw"
 )
 
@@ -52,9 +53,9 @@ func New(o Options) (*Server, error) {
 		}
 		s.certificates = c
 	}
-	s.admission = newAdmission(o.Requests)
+	s.admission = newAdmission(o.Requests, s.metrics.refused.WithLabelValues("expander", "requests-rate"))
 	s.gate = raw.NewLargeGate(o.Requests.bounds())
-	s.expander = &expanderService{expander: o.Expander, metrics: s.metrics}
+	s.expander = &expanderService{expander: o.Expander, metrics: s.metrics, budget: wire.NewBudget(heldBytes)}
 	s.scaler = &scalerService{scaler: o.Scaler, heartbeat: o.Heartbeat, stop: s.stop, metrics: s.metrics}
 	if o.Decisions != nil {
 		o.Registry.MustRegister(logCollector{o.Decisions})
@@ -129,7 +130,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	if s.adminPort != nil {
 		group.Go(func() error {
-			if err := s.admin.Serve(s.adminPort); !errors.Is(err, http.ErrServerClosed) {
+			if err := s.serveAdmin(); !errors.Is(err, http.ErrServerClosed) {
 				return fmt.Errorf("admin listener: %w", err)
 			}
 			return nil

@@ -56,6 +56,11 @@ func clientCredentials(t testing.TB, server, client *authority) grpc.DialOption 
 	if err != nil {
 		t.Fatal(err)
 	}
+	return clientCredentialsOf(t, server, cert)
+}
+
+func clientCredentialsOf(t testing.TB, server *authority, cert tls.Certificate) grpc.DialOption {
+	t.Helper()
 	return grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
 		RootCAs: server.pool(), ServerName: serverName, Certificates: []tls.Certificate{cert},
 	}))

@@ -20,11 +20,13 @@ import (
 // liveFlags are those of the commands that ask a running server.
 type liveFlags struct {
 	server, tokenFile, output string
+	trust                     trustFlags
 }
 
 func (f *liveFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.server, "server", cmp.Or(os.Getenv("WARMPOOL_SERVER"), "http://127.0.0.1:8080"), "`URL` of the admin listener, or $WARMPOOL_SERVER")
 	flags.StringVar(&f.tokenFile, "admin-token-file", os.Getenv("WARMPOOL_ADMIN_TOKEN_FILE"), "`file` with the token of the admin listener, or $WARMPOOL_ADMIN_TOKEN_FILE")
+	f.trust.register(flags)
 	flags.StringVarP(&f.output, "output", "o", "text", "`format` of the answer: text or json")
 }
 
@@ -114,7 +116,12 @@ func (f *liveFlags) get(ctx context.Context, path string, value any) error {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	client, err := f.trust.client()
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	answer, err := client.Do(r)
 	if err != nil {
 		return fmt.Errorf("ask %s: %w: is warmpool running there, and is the port forwarded?", f.server, err)
 	}

@@ -21,11 +21,13 @@ import (
 // adminClient calls the admin listener of a running server.
 type adminClient struct {
 	server, tokenFile, by, output string
+	trust                         trustFlags
 }
 
 func (a *adminClient) register(flags *pflag.FlagSet) {
 	flags.StringVar(&a.server, "server", cmp.Or(os.Getenv("WARMPOOL_SERVER"), "http://127.0.0.1:8080"), "`URL` of the admin listener, or $WARMPOOL_SERVER")
 	flags.StringVar(&a.tokenFile, "admin-token-file", os.Getenv("WARMPOOL_ADMIN_TOKEN_FILE"), "`file` with the token of the admin listener, or $WARMPOOL_ADMIN_TOKEN_FILE")
+	a.trust.register(flags)
 	flags.StringVar(&a.by, "by", userName(), "your `name`, for the record")
 	flags.StringVarP(&a.output, "output", "o", "text", "`format`: text or json")
 }
@@ -83,7 +85,13 @@ func (a *adminClient) call(c *cobra.Command, method, path string, parameters url
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	answer, err := (&http.Client{Timeout: 10 * time.Second}).Do(r)
+	client, err := a.trust.client()
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	client.Timeout = 10 * time.Second
+	answer, err := client.Do(r)
 	if err != nil {
 		return fmt.Errorf("call %s: %w; --server has to be the admin listener of a running server", a.server, err)
 	}

@@ -24,7 +24,9 @@ type serveFlags struct {
 	autoscalerNamespace             string
 	serve                           []string
 	expander, scaler, plain, admin  string
-	tokenFile                       string
+	tokenFile, adminTLS             string
+	clientNames, adminNames         []string
+	connections                     int
 	cert, key, clientCA, selfSigned string
 	demo                            bool
 	span                            time.Duration
@@ -59,9 +61,13 @@ func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.plain, "scaler-insecure-listen", "", "`address` for KEDA without TLS")
 	flags.StringVar(&f.admin, "admin-listen", "127.0.0.1:8080", "`address` for metrics, probes and the decision API; it needs --admin-token-file unless it is a loopback address")
 	flags.StringVar(&f.tokenFile, "admin-token-file", "", "`file` with the bearer token of the admin listener")
+	flags.StringVar(&f.adminTLS, "admin-tls", "auto", "TLS on the admin listener, with the certificate of the others: auto (`mode`; unless the address is a loopback one), on, or off")
+	flags.StringSliceVar(&f.adminNames, "admin-client-names", nil, "`names` (DNS, URI) of client certificates of --client-ca that are as good as the admin token")
 	flags.StringVar(&f.cert, "tls-cert", "", "certificate `file` (PEM)")
 	flags.StringVar(&f.key, "tls-key", "", "key `file` (PEM)")
 	flags.StringVar(&f.clientCA, "client-ca", "", "`file` with the authorities of KEDA's client certificates (PEM); then KEDA must present one")
+	flags.StringSliceVar(&f.clientNames, "client-names", nil, "`names` (DNS, URI) of which KEDA's client certificate must carry one; without them every certificate of --client-ca is good")
+	flags.IntVar(&f.connections, "client-connections", 0, "`number` of connections that one address may have on a listener; 0 is 256 with the scaler, 16 on the expander's own")
 	flags.StringVar(&f.selfSigned, "tls-self-signed", "", "for a trial: make a certificate in this `directory`, with ca.crt for the clients")
 	flags.StringVar(&f.dataDir, "data-dir", "", "`directory` for what was learnt; without it a restart starts anew")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` for the view of the cluster; without it the service account of the pod, outside of a pod none; \"none\" turns the view off")
@@ -124,6 +130,14 @@ func (f *serveFlags) check() error {
 	}
 	if (f.cert == "") != (f.key == "") {
 		wrong("--tls-cert and --tls-key belong together: give both")
+	}
+	switch server.AdminTLS(f.adminTLS) {
+	case server.AdminTLSAuto, server.AdminTLSOn, server.AdminTLSOff:
+	default:
+		wrong("--admin-tls %q: it must be auto, on or off", f.adminTLS)
+	}
+	if f.connections < 0 {
+		wrong("--client-connections %d: it must not be negative", f.connections)
 	}
 	if f.span < 0 {
 		wrong("--for %v: it must not be negative; 0 serves until it is stopped", f.span)

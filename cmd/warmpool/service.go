@@ -98,7 +98,9 @@ func (s *service) openServer(f *serveFlags, halvesGiven bool, settings *config.C
 	o := server.Options{
 		Decisions: s.log, ExpanderListen: f.expander, ScalerListen: f.scaler, ScalerInsecureListen: f.plain,
 		AdminListen: f.admin, AdminTokenFile: f.tokenFile, Registry: registry, Logger: s.logger, Requests: largeRequests(settings),
-		Page: web.Page(), API: web.API(s.engine, s.log), Operations: s.engine,
+		AdminTLS: server.AdminTLS(f.adminTLS), AdminNames: f.adminNames, ClientNames: f.clientNames,
+		Clients: server.ClientLimits{Connections: f.connections},
+		Page:    web.Page(), API: web.API(s.engine, s.log), Operations: s.engine,
 	}
 	if f.half("scaler") {
 		o.Scaler = s.engine
