@@ -70,6 +70,19 @@ func (c *Cluster) StartsOf(namespace, name string) []link.Start {
 	return out
 }
 
+// Accelerators counts by group the accelerators that its nodes advertise, and those of them that pods hold. It is false
+// while nodes or pods cannot be read.
+func (c *Cluster) Accelerators() (offered, held map[string]int, ok bool) {
+	if !c.nodes.readable() || !c.pods.readable() {
+		return nil, nil, false
+	}
+	offered, held = map[string]int{}, map[string]int{}
+	for id, a := range c.current.Load().accelerators {
+		offered[id], held[id] = int(a.offered), int(a.held)
+	}
+	return offered, held, true
+}
+
 // FreeAccelerators counts by group the accelerators of its nodes that no pod holds. It is false while nodes or pods
 // cannot be read.
 func (c *Cluster) FreeAccelerators() (map[string]int, bool) {

@@ -63,6 +63,10 @@ func TestViewCounts(t *testing.T) {
 		if diff := cmp.Diff(map[string]map[expander.CapacityType]int{"online": {expander.Spot: 1, expander.OnDemand: 1}}, view.CapacityReplicas); diff != "" {
 			t.Error(diff)
 		}
+		offered, held, ok := w.view.Accelerators()
+		if diff := cmp.Diff([]map[string]int{{"spot-1": 2, "firm-1": 1}, {"spot-1": 1, "firm-1": 2}}, []map[string]int{offered, held}); diff != "" || !ok {
+			t.Errorf("accelerators offered and held: %v %s", ok, diff)
+		}
 	})
 }
 

@@ -55,6 +55,13 @@ type PoolStage struct {
 	AfterSeconds float64 `json:"afterSeconds,omitempty"`
 }
 
+// A UseReader is a [Cluster] that counts the accelerators of nodes.
+type UseReader interface {
+	// Accelerators counts by group the accelerators that its nodes advertise, and those of them that pods hold; false is
+	// not known. A group that is in neither has none.
+	Accelerators() (offered, held map[string]int, ok bool)
+}
+
 // NodeGroup is one node group. Counts are nil when they are not known.
 type NodeGroup struct {
 	expander.GroupFacts
@@ -64,6 +71,9 @@ type NodeGroup struct {
 	Target     *int `json:"target"`
 	Min        *int `json:"min"`
 	Max        *int `json:"max"`
+	// GPUsOffered are the accelerators of its nodes, and GPUsHeld those of them that pods hold.
+	GPUsOffered *int `json:"gpusOffered"`
+	GPUsHeld    *int `json:"gpusHeld"`
 	// ReclaimsPerHour is the observed rate of spot losses for each node; nil is unknown.
 	ReclaimsPerHour *float64 `json:"reclaimsPerHour"`
 	// Backoff is set while the Cluster Autoscaler itself refuses to grow the group.
@@ -117,7 +127,23 @@ func (e *Engine) Pools() Pools {
 		out.LastRequest = last.decision.Time
 	}
 	out.Groups = groupsOf(policy, view, last, now)
+	e.countAccelerators(out.Groups)
 	return out
+}
+
+// countAccelerators says what the groups' nodes have and what is in use.
+func (e *Engine) countAccelerators(groups []NodeGroup) {
+	reader, ok := e.cluster.(UseReader)
+	if !ok {
+		return
+	}
+	offered, held, ok := reader.Accelerators()
+	for i := range groups {
+		if g := &groups[i]; ok && g.Nodes != nil {
+			has, uses := offered[g.ID], held[g.ID]
+			g.GPUsOffered, g.GPUsHeld = &has, &uses
+		}
+	}
 }
 
 // view reads the view of the cluster; a fault in it shows as no view.

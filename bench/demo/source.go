@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/warmpool/warmpool/bench/sim"
 	"github.com/warmpool/warmpool/config"
 	"github.com/warmpool/warmpool/expander"
+	"github.com/warmpool/warmpool/link"
 	"github.com/warmpool/warmpool/scaler"
 )
 
@@ -113,6 +115,26 @@ func (w *world) History(_ context.Context, _ config.Query, from, to time.Time, s
 
 // ExpanderView implements engine.Cluster.
 func (w *world) ExpanderView(time.Time) expander.View { return w.seen.Load().view }
+
+// ReplicasOf implements engine.TargetReader.
+func (w *world) ReplicasOf(_, object string, _ time.Time) (link.Target, *expander.Pod, bool) {
+	if object != scaledObject {
+		return link.Target{}, nil, false
+	}
+	s := w.seen.Load()
+	target := s.target
+	target.Replicas = slices.Clone(target.Replicas) // the engine completes them
+	return target, s.example, true
+}
+
+// Accelerators implements engine.UseReader.
+func (w *world) Accelerators() (offered, held map[string]int, ok bool) {
+	offered, held = map[string]int{}, map[string]int{}
+	for _, g := range w.seen.Load().groups {
+		offered[g.ID], held[g.ID] = g.GPUs, g.HeldGPUs
+	}
+	return offered, held, true
+}
 
 // Pods implements engine.Cluster.
 func (w *world) Pods(_, object string) scaler.Pods {

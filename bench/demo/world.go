@@ -11,6 +11,7 @@ import (
 
 	"github.com/warmpool/warmpool/bench/sim"
 	"github.com/warmpool/warmpool/expander"
+	"github.com/warmpool/warmpool/link"
 	"github.com/warmpool/warmpool/scaler"
 	"github.com/warmpool/warmpool/wire"
 )
@@ -47,6 +48,11 @@ type snapshot struct {
 	now  time.Time
 	view expander.View
 	pods scaler.Pods
+	// groups are the node groups with their GPUs.
+	groups []sim.GroupState
+	// target is where the replicas run, and example one of their pods.
+	target  link.Target
+	example *expander.Pod
 }
 
 // newWorld begins a day at a midnight, with the smallest number of replicas already serving.
@@ -174,14 +180,25 @@ func (w *world) observe() {
 // publish renews the picture for the engine.
 func (w *world) publish() {
 	pods := scaler.Pods{Known: true, StartTimes: slices.Clone(w.startTimes), BecameReady: w.becameReady}
+	target, now := link.Target{Namespace: namespace, Owner: "ReplicaSet"}, w.cluster.Now()
+	var example *expander.Pod
 	for _, r := range w.replicaPods() {
 		if r.Ready {
 			pods.Ready++
 		} else {
 			pods.Starting = append(pods.Starting, r.Age)
 		}
+		target.Replicas = append(target.Replicas, link.Replica{
+			ID: r.UID, Name: w.pods[r.UID].Name, Node: r.Node, Pool: r.Group, Ready: r.Ready, Created: now.Add(-r.Age),
+		})
+		if example == nil {
+			pod := wire.Pod(w.pods[r.UID])
+			example = &pod
+		}
 	}
-	w.seen.Store(&snapshot{now: w.queue.Now(), view: w.cluster.View(), pods: pods})
+	w.seen.Store(&snapshot{
+		now: w.queue.Now(), view: w.cluster.View(), pods: pods, groups: w.cluster.Groups(), target: target, example: example,
+	})
 }
 
 // takeEvents returns what happened since the last call.

@@ -106,6 +106,8 @@ type GroupState struct {
 	ID                  string
 	Ready, Coming, Busy int
 	BackedOff           bool
+	// GPUs are those of the ready nodes, HeldGPUs the ones that pods hold.
+	GPUs, HeldGPUs int
 }
 
 // Groups lists the node groups in their order of configuration. Busy counts ready nodes that run a pod.
@@ -119,6 +121,8 @@ func (c *Cluster) Groups() []GroupState {
 				s.Coming++
 			default:
 				s.Ready++
+				s.GPUs += int(g.alloc.gpu)
+				s.HeldGPUs += int(g.alloc.gpu - n.free.gpu)
 				if len(n.pods) > 0 {
 					s.Busy++
 				}
