@@ -38,7 +38,7 @@ func (r *Reader) Rewind(ctx context.Context, from, to time.Time, step time.Durat
 func (r *Reader) rangeRequest(from, to time.Time, step, limit time.Duration) request {
 	return func(ctx context.Context, expr string) (model.Value, promv1.Warnings, error) {
 		value, warnings, _, err := r.api.QueryRange(ctx, expr, promv1.Range{Start: from, End: to, Step: step},
-			promv1.WithTimeout(limit))
+			within(limit))
 		return value, warnings, err
 	}
 }

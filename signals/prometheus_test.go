@@ -84,7 +84,7 @@ var (
 func TestRealPrometheus(t *testing.T) {
 	engine, dcgm := promtest.NewTarget(t), promtest.NewTarget(t)
 	url := promtest.Start(t, map[string]*promtest.Target{"vllm": engine, "dcgm": dcgm})
-	r, err := NewReader(Options{URL: url, Timeout: 10 * time.Second})
+	r, err := NewReader(Options{URL: url, Timeout: 10500 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (r *Reader) Read(ctx context.Context, at time.Time, services [][]config.Que
 		return instantSample(q, at, value, age)
 	})
 	r.run(ctx, p, newTable, func(ctx context.Context, expr string) (model.Value, promv1.Warnings, error) {
-		value, warnings, _, err := r.api.Query(ctx, expr, at, promv1.WithTimeout(r.options.Timeout))
+		value, warnings, _, err := r.api.Query(ctx, expr, at, within(r.options.Timeout))
 		return value, warnings, err
 	}, report)
 }
