@@ -125,7 +125,8 @@ func sized(t testing.TB, size int) []byte {
 	return data
 }
 
-// TestLargeRequests serves 64 MiB, one at a time, and refuses what is above the limit before it is received.
+// TestLargeRequests is ca-pr-5422 in smaller sizes: 64 MiB are served, one request at a time, the next one is refused at
+// once, and so is what is above the limit, before it is received.
 func TestLargeRequests(t *testing.T) {
 	entered, leave := make(chan struct{}, 4), make(chan struct{})
 	r := run(t, func(o *Options, _ *authority) {

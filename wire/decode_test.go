@@ -50,7 +50,7 @@ func decode(t testing.TB, b []byte) (expander.Request, wire.Stats) {
 	return req, stats
 }
 
-// The releases differ in the fields they send and in nothing else, and a release that sends both generations does
+// TestReleasesSendTheSameRequest is ca-pr-8660: the releases differ in the fields they send and in nothing else, and a release that sends both generations does
 // not send twice as many pods.
 func TestReleasesSendTheSameRequest(t *testing.T) {
 	loop := load.Wave{Groups: 2, Pods: 3, PodBytes: 5000}.Loop()
@@ -69,7 +69,7 @@ func TestReleasesSendTheSameRequest(t *testing.T) {
 	}
 }
 
-// One object that cannot be serialised loses a list: the option's pods, or all nodes. That is no error.
+// TestLostLists is the rest of ca-pr-8660. One object that cannot be serialised loses a list: the option's pods, or all nodes. That is no error.
 func TestLostLists(t *testing.T) {
 	loop := load.Wave{Groups: 2, Pods: 3}.Loop()
 	loop.Options[0].Pods = append([]*corev1.Pod{nil}, loop.Options[0].Pods...)
