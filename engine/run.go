@@ -26,18 +26,31 @@ func (e *Engine) tickLoop(ctx context.Context) {
 		tick, cancel := context.WithTimeout(ctx, interval-interval/10)
 		e.Tick(tick, at)
 		cancel()
-		next := at.Truncate(interval).Add(interval)
-		if late := time.Since(next); late >= interval && ctx.Err() == nil {
-			skipped := late / interval
+		next, skipped := nextTick(at, time.Now(), interval)
+		if skipped > 0 && ctx.Err() == nil {
 			e.metrics.skipped.Add(float64(skipped))
-			e.log.Warn("evaluation took longer than its interval", "skipped", int(skipped), "interval", interval)
-			next = next.Add(skipped * interval)
+			e.log.Warn("evaluation took longer than its interval", "skipped", skipped, "interval", interval)
 		}
 		if !sleepUntil(ctx, next) {
 			return
 		}
 		at = next
 	}
+}
+
+// nextTick is the instant after one of at, and how many went by meanwhile. It is never more than two intervals away: a
+// clock that was set back must not stop the ticks until it has come to where it was.
+func nextTick(at, now time.Time, interval time.Duration) (next time.Time, skipped int) {
+	next = at.Truncate(interval).Add(interval)
+	late := now.Sub(next)
+	switch {
+	case late >= interval:
+		skipped = int(late / interval)
+		next = next.Add(time.Duration(skipped) * interval)
+	case late < -2*interval:
+		next = now.Truncate(interval).Add(interval)
+	}
+	return next, skipped
 }
 
 // shortestActivation bounds the time an activation may read, so that a short interval does not cut off its own source.

@@ -24,6 +24,9 @@ func (e *Engine) saveLoop(ctx context.Context) {
 	}
 }
 
+// Save stores what was learnt. [Engine.Run] does it by itself.
+func (e *Engine) Save() { e.saveAll(true) }
+
 // saveBatch bounds a transaction, and with it the memory it takes.
 const saveBatch = 500
 

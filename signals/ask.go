@@ -64,9 +64,13 @@ func (r *Reader) attempt(ctx context.Context, expr string, limit time.Duration, 
 			failure = failf(Answer, "decoding failed: %s", shorten(fmt.Sprint(p)))
 		}
 	}()
+	sent := r.options.Clock()
 	value, warnings, err := send(ctx, expr)
 	if err != nil {
 		return nil, seen.retryDelay(), requestError(err, seen.status)
+	}
+	if failure := r.compareClocks(seen.date, sent, r.options.Clock()); failure != nil {
+		return nil, 0, failure
 	}
 	r.warn(expr, warnings)
 	return value, 0, nil

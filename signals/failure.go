@@ -12,7 +12,7 @@ import (
 // Class says what kind of failure an [Error] is; it is a label value of metrics.
 type Class string
 
-// The classes. Unreachable to Answer concern a whole request, Empty to Age one service's row of it.
+// The classes. Unreachable to Answer, and Skew, concern a whole request, Empty to Age one service's row of it.
 const (
 	// Unreachable is a connection that failed or broke off.
 	Unreachable Class = "unreachable"
@@ -34,6 +34,8 @@ const (
 	Ambiguous Class = "ambiguous"
 	// Invalid is NaN, an infinity or a negative value.
 	Invalid Class = "invalid"
+	// Skew is an answer from another time: the clocks of the store and of this machine are too far apart.
+	Skew Class = "skew"
 	// Age is a sample whose age is unknown.
 	Age Class = "age"
 )

@@ -11,6 +11,7 @@ type metrics struct {
 	seconds  prometheus.Histogram
 	inFlight prometheus.Gauge
 	warnings prometheus.Counter
+	skew     prometheus.Gauge
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -31,6 +32,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		warnings: register(r, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "warmpool_prometheus_warnings_total",
 			Help: "Answers of the metric store that carried a warning, such as a partial response.",
+		})),
+		skew: register(r, prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "warmpool_prometheus_clock_skew_seconds",
+			Help: "How far the own clock was ahead of the metric store's at the last answer, negative when it was behind; beyond two minutes nothing that it answers is used.",
 		})),
 	}
 }

@@ -26,6 +26,8 @@ type Options struct {
 	TLS                    TLS
 	// Seed makes the jitter of retries repeatable; instances should have different ones.
 	Seed uint64
+	// Clock tells the time, time.Now by default.
+	Clock func() time.Time
 	// Log gets new warnings of the server; nil discards them.
 	Log *slog.Logger
 	// Metrics gets the metrics of the requests; nil keeps them unregistered.
@@ -55,6 +57,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.largest <= 0 {
 		o.largest = largestAnswer
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

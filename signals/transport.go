@@ -29,6 +29,8 @@ type transport struct {
 type exchange struct {
 	status     int
 	retryAfter string
+	// date is when the server says that it answered; zero if it does not, or if the answer comes from a cache.
+	date time.Time
 }
 
 type exchangeKey struct{}
@@ -134,6 +136,9 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if e, ok := request.Context().Value(exchangeKey{}).(*exchange); ok {
 		e.status, e.retryAfter = response.StatusCode, response.Header.Get("Retry-After")
+		if date, err := http.ParseTime(response.Header.Get("Date")); err == nil && response.Header.Get("Age") == "" {
+			e.date = date
+		}
 	}
 	response.Body = &boundedBody{body: response.Body, left: t.largest}
 	return response, nil
