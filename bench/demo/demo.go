@@ -27,7 +27,9 @@ type Options struct {
 	// For is how long the day takes, 75 s by default. If the machine is too slow the demo ends after this time all
 	// the same, earlier in the day.
 	For time.Duration
-	// Speed is virtual seconds per real second; 0 follows from For.
+	// From is how much of the day is played at once, before the rest of it takes its time.
+	From time.Duration
+	// Speed is virtual seconds per real second; 0 follows from For and what From leaves.
 	Speed float64
 	// Out gets the story; nil is standard output.
 	Out  io.Writer
@@ -45,7 +47,7 @@ func (o Options) withDefaults() Options {
 	o.For = cmp.Or(o.For, 75*time.Second)
 	o.Seed = cmp.Or(o.Seed, 1)
 	if o.Speed <= 0 {
-		o.Speed = float64(24*time.Hour) / float64(o.For)
+		o.Speed = float64(24*time.Hour-o.From) / float64(o.For)
 	}
 	if o.Out == nil {
 		o.Out = os.Stdout
@@ -113,7 +115,9 @@ func withServer(ctx context.Context, o Options, e *engine.Engine, log *decisions
 	s, err := server.New(server.Options{
 		Expander: e, Scaler: e, Decisions: log, TLS: files, Registry: registry, Logger: o.Log,
 		ExpanderListen: o.Listen, ScalerListen: o.Listen, AdminListen: o.AdminListen, Drain: time.Second,
-		Requests: server.RequestLimits{PerSecond: 10_000}, Page: web.Page(), API: web.API(e, log),
+		// A day in seconds asks more often than any autoscaler.
+		Requests: server.RequestLimits{PerSecond: 10_000}, Clients: server.ClientLimits{ChoicesPerSecond: 10_000, CallsPerSecond: 100_000},
+		Page: web.Page(), API: web.API(e, log),
 	})
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
@@ -175,12 +179,16 @@ func (d *driver) day(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	d.opening()
-	began := time.Now()
 	end := d.options.Start.Add(24 * time.Hour)
-	at := d.options.Start
+	at, from := d.options.Start, d.options.Start.Add(d.options.From)
+	for at.Before(from) && ctx.Err() == nil {
+		at = at.Add(step)
+		d.advance(ctx, at)
+	}
+	began := time.Now()
 	for at.Before(end) && time.Since(began) < d.options.For {
 		at = at.Add(step)
-		due := began.Add(time.Duration(float64(at.Sub(d.options.Start)) / d.options.Speed))
+		due := began.Add(time.Duration(float64(at.Sub(from)) / d.options.Speed))
 		if !sleepUntil(ctx, due) {
 			break
 		}
