@@ -13,7 +13,7 @@ func (f *serveFlags) runDemo(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	o := demo.Options{For: f.span, Out: c.OutOrStdout()}
+	o := demo.Options{For: f.span, From: f.from, Out: c.OutOrStdout()}
 	given := c.Flags().Changed
 	if given("expander-listen") {
 		o.Listen = f.expander

@@ -29,7 +29,7 @@ type serveFlags struct {
 	connections                     int
 	cert, key, clientCA, selfSigned string
 	demo                            bool
-	span                            time.Duration
+	span, from                      time.Duration
 	logLevel, logFormat             string
 	instances                       instanceFlags
 }
@@ -73,6 +73,7 @@ func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` for the view of the cluster; without it the service account of the pod, outside of a pod none; \"none\" turns the view off")
 	flags.StringVar(&f.autoscalerNamespace, "cluster-autoscaler-namespace", "kube-system", "`namespace` of the Cluster Autoscaler's status and events")
 	flags.BoolVar(&f.demo, "demo", false, "no cluster and no Prometheus: a virtual cluster drives the server, accelerated")
+	flags.DurationVar(&f.from, "demo-from", 0, "with --demo: play the day up to this `time` at once, 10h30m for half past ten")
 	flags.DurationVar(&f.span, "for", 0, "end after this `time` with exit code 0 and a summary; 0 serves until it is stopped")
 	f.instances.register(flags)
 	flags.StringVar(&f.logLevel, "log-level", "info", "least `level` to log: debug, info, warn or error")
@@ -141,6 +142,9 @@ func (f *serveFlags) check() error {
 	}
 	if f.span < 0 {
 		wrong("--for %v: it must not be negative; 0 serves until it is stopped", f.span)
+	}
+	if f.from < 0 || f.from >= 24*time.Hour || f.from > 0 && !f.demo {
+		wrong("--demo-from %v: it must be a time of the day of --demo, such as 10h30m", f.from)
 	}
 	return errors.Join(errs...)
 }
