@@ -28,7 +28,7 @@ apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
-  - {level: Metadata, users: ["system:serviceaccount:warmpool:warmpool"]}
+  - {level: Metadata, userGroups: ["system:serviceaccounts"]}
   - {level: None}
 `
 

@@ -88,7 +88,7 @@ func (e *environment) start(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	e.mapper.Reset()
-	config, err := e.configuration()
+	config, err := e.writeConfig("warmpool.yaml")
 	if err != nil {
 		return err
 	}
@@ -113,13 +113,13 @@ func (e *environment) stop() {
 	}
 }
 
-// configuration writes testdata/warmpool.yaml with the address of the metric store.
-func (e *environment) configuration() (string, error) {
-	data, err := os.ReadFile("testdata/warmpool.yaml")
+// writeConfig writes a file of testdata with the address of the metric store.
+func (e *environment) writeConfig(name string) (string, error) {
+	data, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		return "", err
 	}
-	path := e.path("warmpool.yaml")
+	path := e.path(name)
 	return path, os.WriteFile(path, []byte(strings.Replace(string(data), "http://prometheus.invalid", e.metrics.url(), 1)), 0o600)
 }
 

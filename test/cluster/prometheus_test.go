@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -59,6 +60,9 @@ func (e *exporter) set(series string, value float64) {
 	e.series[series] = value
 }
 
+// job is the name of the exporter's scrapes.
+const job = "engines"
+
 // A metricStore is a real Prometheus that scrapes one exporter every second.
 type metricStore struct {
 	binary, dir, addr string
@@ -70,7 +74,7 @@ func newMetricStore(dir, binary string, e *exporter) (*metricStore, error) {
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return nil, err
 	}
-	config := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: engines\n    honor_labels: true\n    static_configs: [{targets: [%q]}]\n", e.addr)
+	config := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: %s\n    honor_labels: true\n    static_configs: [{targets: [%q]}]\n", job, e.addr)
 	return m, os.WriteFile(filepath.Join(m.dir, "prometheus.yml"), []byte(config), 0o600)
 }
 
@@ -81,6 +85,7 @@ func (m *metricStore) start(ctx context.Context) error {
 	var err error
 	m.process, err = launch(filepath.Dir(m.dir), "prometheus", m.binary, nil, []string{
 		"--config.file=" + filepath.Join(m.dir, "prometheus.yml"), "--storage.tsdb.path=" + filepath.Join(m.dir, "data"),
+		"--storage.tsdb.retention.time=60d", // weeks of history for the forecast
 		"--web.listen-address=" + m.addr, "--log.level=warn",
 	})
 	if err != nil {
@@ -98,6 +103,21 @@ func (m *metricStore) stop() {
 	if m != nil {
 		m.process.stop(syscall.SIGTERM)
 	}
+}
+
+// remember gives it a past: the samples of a series, as promtool makes blocks of them. It restarts the store.
+func (m *metricStore) remember(ctx context.Context, samples []byte) error {
+	text := filepath.Join(m.dir, "past.txt")
+	if err := os.WriteFile(text, samples, 0o600); err != nil {
+		return err
+	}
+	m.stop()
+	promtool := filepath.Join(filepath.Dir(m.binary), "promtool")
+	cmd := exec.CommandContext(ctx, promtool, "tsdb", "create-blocks-from", "openmetrics", "--quiet", "--max-block-duration=27h", text, filepath.Join(m.dir, "data"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("promtool: %w: %s", err, out)
+	}
+	return m.start(ctx)
 }
 
 // value is the first sample of an instant query.

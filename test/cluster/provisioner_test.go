@@ -57,6 +57,16 @@ func (g *nodeGroup) template() *corev1.Node {
 	}
 }
 
+// node is a new simulated node of the group.
+func (g *nodeGroup) node(name string) *corev1.Node {
+	node := g.template()
+	node.Name = name
+	node.Labels["kubernetes.io/hostname"] = name
+	node.Annotations = map[string]string{"kwok.x-k8s.io/node": "fake"}
+	node.Status.Conditions = nil
+	return node
+}
+
 // fits tells whether the scheduler would put the pod on an empty node of the group.
 func (g *nodeGroup) fits(pod *corev1.Pod) bool {
 	node := g.template()
@@ -266,11 +276,7 @@ func (p *provisioner) grow(ctx context.Context, o caclient.Option) (stockOut boo
 		}
 		g.stock--
 		p.made++
-		node := g.template()
-		node.Name = fmt.Sprintf("%s-%d", g.id, p.made)
-		node.Labels["kubernetes.io/hostname"] = node.Name
-		node.Annotations = map[string]string{"kwok.x-k8s.io/node": "fake"}
-		node.Status.Conditions = nil
+		node := g.node(fmt.Sprintf("%s-%d", g.id, p.made))
 		if _, err := p.clients.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 			return false, err
 		}

@@ -31,15 +31,22 @@ func (p *plane) installChart(ctx context.Context, helm, chart, values string) er
 // service account.
 type server struct {
 	name, binary, dir          string
+	namespace                  string // of the service account, the Lease and what is shared
 	config, kubeconfig, caFile string
+	env                        []string
 	expander, scaler, admin    string
 	process                    *process
 }
 
 // newServer prepares an instance with certificate and identity from what the chart has installed.
 func newServer(ctx context.Context, p *plane, name, binary, config string) (*server, error) {
+	return newServerIn(ctx, p, "warmpool", name, binary, config)
+}
+
+// newServerIn is newServer with the service account warmpool of another namespace.
+func newServerIn(ctx context.Context, p *plane, namespace, name, binary, config string) (*server, error) {
 	s := &server{
-		name: name, binary: binary, dir: p.path(name), config: config, caFile: p.path(name + "/ca.crt"),
+		name: name, namespace: namespace, binary: binary, dir: p.path(name), config: config, caFile: p.path(name + "/ca.crt"),
 		expander: "127.0.0.1:" + freePort(), scaler: "127.0.0.1:" + freePort(), admin: "127.0.0.1:" + freePort(),
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
@@ -57,7 +64,7 @@ func newServer(ctx context.Context, p *plane, name, binary, config string) (*ser
 		}
 	}
 	lifetime := int64(24 * 3600)
-	token, err := p.clients.CoreV1().ServiceAccounts("warmpool").CreateToken(ctx, "warmpool",
+	token, err := p.clients.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, "warmpool",
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &lifetime}}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
@@ -71,10 +78,11 @@ func (s *server) start(ctx context.Context) error {
 	args := []string{
 		"serve", "--config=" + s.config, "--expander-listen=" + s.expander, "--scaler-listen=" + s.scaler, "--admin-listen=" + s.admin,
 		"--tls-cert=" + filepath.Join(s.dir, "tls.crt"), "--tls-key=" + filepath.Join(s.dir, "tls.key"), "--data-dir=" + filepath.Join(s.dir, "data"),
-		"--kubeconfig=" + s.kubeconfig, "--lease-namespace=warmpool", "--advertise=" + s.scaler, "--peer-token-file=" + filepath.Join(s.dir, "token"),
+		"--kubeconfig=" + s.kubeconfig, "--lease-namespace=" + s.namespace, "--advertise=" + s.scaler, "--peer-token-file=" + filepath.Join(s.dir, "token"),
 	}
 	var err error
-	if s.process, err = launch(filepath.Dir(s.dir), s.name, s.binary, []string{"POD_NAMESPACE=warmpool", "POD_NAME=" + s.name}, args); err != nil {
+	env := append([]string{"POD_NAMESPACE=" + s.namespace, "POD_NAME=" + s.name}, s.env...)
+	if s.process, err = launch(filepath.Dir(s.dir), s.name, s.binary, env, args); err != nil {
 		return err
 	}
 	return poll(30*time.Second, func() error {

@@ -148,6 +148,9 @@ func (w workload) explain() string {
 			text += fmt.Sprintf("; ScaledObject: %v", so.Object["status"])
 		}
 	}
+	if d, err := w.decision(); err == nil {
+		text += "; warmpool: " + d.Text
+	}
 	return text
 }
 

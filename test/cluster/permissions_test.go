@@ -1,0 +1,374 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/warmpool/warmpool/bench/load/caclient"
+	"github.com/warmpool/warmpool/link"
+	"github.com/warmpool/warmpool/proto/externalscaler"
+)
+
+// allRules is the namespace of the copy of the chart's identity that lacks nothing.
+const allRules = "permissions-all"
+
+// A role is a Role or ClusterRole of the chart.
+type role struct {
+	name, namespace string // no namespace: a ClusterRole
+	rules           []rbacv1.PolicyRule
+}
+
+// roles are those that the chart has installed.
+func (e *environment) roles(t *testing.T) (all []role) {
+	t.Helper()
+	ours := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=warmpool"}
+	clusterRoles, err := e.clients.RbacV1().ClusterRoles().List(t.Context(), ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles, err := e.clients.RbacV1().Roles("").List(t.Context(), ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range clusterRoles.Items {
+		all = append(all, role{clusterRoles.Items[i].Name, "", clusterRoles.Items[i].Rules})
+	}
+	for i := range roles.Items {
+		all = append(all, role{roles.Items[i].Name, roles.Items[i].Namespace, roles.Items[i].Rules})
+	}
+	return all
+}
+
+// A grant is the smallest part of a rule that can be taken away: one resource, of one name where the rule gives names.
+type grant struct {
+	role            int
+	rule            int
+	group, resource string
+	name            string
+	verbs           []string
+}
+
+func (g grant) String() string {
+	return strings.TrimRight(fmt.Sprintf("%s of %s.%s %s", strings.Join(g.verbs, ","), g.resource, g.group, g.name), ". ")
+}
+
+// grants takes the rules of the roles apart.
+func grants(roles []role) (all []grant) {
+	for i, role := range roles {
+		for j, r := range role.rules {
+			names := r.ResourceNames
+			if len(names) == 0 {
+				names = []string{""}
+			}
+			for _, group := range r.APIGroups {
+				for _, resource := range r.Resources {
+					for _, name := range names {
+						all = append(all, grant{i, j, group, resource, name, r.Verbs})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// An identity is a copy of the chart's service account and roles in a namespace of its own.
+type identity struct {
+	*environment
+	namespace string
+	server    *server
+}
+
+// identity copies what the chart grants, but for one part of it.
+func (e *environment) identity(t *testing.T, namespace, config string, roles []role, without *grant) *identity {
+	t.Helper()
+	ctx := t.Context()
+	err := e.applyText(ctx, fmt.Sprintf(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: %[1]s}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: warmpool, namespace: %[1]s}
+`+spread, namespace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := grants(roles)
+	for i, role := range roles {
+		var rules []rbacv1.PolicyRule
+		for _, g := range parts {
+			if g.role != i || (without != nil && g.equals(*without)) {
+				continue
+			}
+			rule := rbacv1.PolicyRule{APIGroups: []string{g.group}, Resources: []string{g.resource}, Verbs: g.verbs}
+			if g.name != "" {
+				rule.ResourceNames = []string{g.name}
+			}
+			rules = append(rules, rule)
+		}
+		if err := e.bind(ctx, namespace, role, rules); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := newServerIn(ctx, e.plane, namespace, namespace, e.warmpool.binary, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &identity{e, namespace, s}
+}
+
+func (g grant) equals(other grant) bool {
+	return g.role == other.role && g.rule == other.rule && g.group == other.group && g.resource == other.resource && g.name == other.name
+}
+
+// bind gives rules to the service account of a namespace, where the role of the chart gives them.
+func (e *environment) bind(ctx context.Context, namespace string, role role, rules []rbacv1.PolicyRule) error {
+	meta := metav1.ObjectMeta{Name: namespace + "-" + role.name}
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "warmpool", Namespace: namespace}}
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Name: meta.Name}
+	api := e.clients.RbacV1()
+	if role.namespace == "" {
+		ref.Kind = "ClusterRole"
+		_, err := api.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+		_, err2 := api.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: ref}, metav1.CreateOptions{})
+		return errors.Join(err, err2)
+	}
+	where := role.namespace
+	if where == "warmpool" {
+		where = namespace // its own namespace
+	}
+	ref.Kind = "Role"
+	_, err := api.Roles(where).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+	_, err2 := api.RoleBindings(where).Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: ref}, metav1.CreateOptions{})
+	return errors.Join(err, err2)
+}
+
+// spread is a service with a replica on each of the two nodes; KEDA leaves it alone.
+const spread = `
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: spread, namespace: %[1]s}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: spread}}
+  template:
+    metadata: {labels: {app: spread}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      nodeSelector: {permissions: "true"}
+      tolerations:
+        - {key: workload, value: elastic, effect: NoSchedule}
+        - {key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}
+      topologySpreadConstraints:
+        - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: spread}}}
+      containers: [{name: engine, image: engine, resources: {requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 1}}}]
+---
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata:
+  name: spread
+  namespace: %[1]s
+  annotations: {autoscaling.keda.sh/paused: "true"}
+spec:
+  scaleTargetRef: {name: spread}
+  maxReplicaCount: 4
+  triggers: [{type: external, metadata: {scalerAddress: "paused.invalid:1"}}]
+`
+
+// Whatever part of a rule is missing, warmpool asks for it, is refused that and nothing else, says so in its log, and goes
+// on. A rule that nothing needs is found here.
+func TestEveryRuleIsNeeded(t *testing.T) {
+	e := running(t)
+	config, err := e.writeConfig("permissions.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spot, onDemand := e.spreadNodes(t)
+	roles := e.roles(t)
+	parts := grants(roles)
+	if len(parts) < 14 {
+		t.Errorf("only %d permissions found", len(parts))
+	}
+	t.Run("nothing missing", func(t *testing.T) {
+		i := e.identity(t, allRules, config, roles, nil)
+		i.server.env = []string{"KUBE_FEATURE_WatchListClient=false"} // lists, as with API servers before 1.34
+		i.work(t, spot, onDemand)
+		eventually(t, 3*time.Minute, "everything that can be written is", func() error {
+			i.ask(t, spot, onDemand)
+			return errors.Join(i.costWritten(t.Context()), i.wrote(t, "events", "create"), i.wrote(t, "configmaps", "update"))
+		})
+		for _, ev := range e.audit(t, allRules) {
+			if ev.ResponseStatus.Code == 403 {
+				t.Errorf("refused: %+v", ev)
+			}
+		}
+	})
+	t.Run("without", func(t *testing.T) {
+		for n, g := range parts {
+			t.Run(g.String(), func(t *testing.T) {
+				t.Parallel()
+				i := e.identity(t, fmt.Sprintf("permissions-%d", n), config, roles, &g)
+				i.work(t, spot, onDemand)
+				eventually(t, 3*time.Minute, "it is refused", func() error {
+					i.ask(t, spot, onDemand)
+					return i.refused(t, g)
+				})
+				eventually(t, 30*time.Second, "the log says so", func() error { return i.said(g) })
+				if err := get(t.Context(), http.DefaultClient, "http://"+i.server.admin+"/readyz"); err != nil {
+					t.Errorf("without the permission it is not ready: %v", err)
+				}
+			})
+		}
+	})
+}
+
+// work starts the instance and gives it everything to do.
+func (i *identity) work(t *testing.T, spot, onDemand *nodeGroup) {
+	t.Helper()
+	if err := i.server.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { i.server.stop(syscall.SIGTERM) })
+	i.ask(t, spot, onDemand)
+}
+
+// ask calls both interfaces once: as the Cluster Autoscaler for a pod that nobody has seen before, and as KEDA.
+func (i *identity) ask(t *testing.T, spot, onDemand *nodeGroup) {
+	t.Helper()
+	ca, err := os.ReadFile(i.server.caFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := caclient.Dial(i.server.dial(i.server.expander), ca, caclient.Release{Minor: 36, Patch: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "asked", Namespace: i.namespace, UID: types.UID(time.Now().Format(time.RFC3339Nano)), Labels: map[string]string{"app": "spread"},
+	}}
+	loop := caclient.Loop{Nodes: map[string]*corev1.Node{spot.id: spot.template(), onDemand.id: onDemand.template()}}
+	for _, g := range []*nodeGroup{spot, onDemand} {
+		loop.Options = append(loop.Options, caclient.Option{GroupID: g.id, NodeCount: 1, Pods: []*corev1.Pod{pod}})
+	}
+	if answer, err := client.BestOptions(t.Context(), loop); err != nil || answer.Err != nil {
+		t.Fatalf("answer %+v, error %v", answer, err)
+	}
+
+	roots, err := credentials.NewClientTLSFromFile(i.server.caFile, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := grpc.NewClient(i.server.dial(i.server.scaler), grpc.WithTransportCredentials(roots))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = externalscaler.NewExternalScalerClient(conn).GetMetricSpec(t.Context(), &externalscaler.ScaledObjectRef{
+		Name: "spread", Namespace: i.namespace,
+		ScalerMetadata: map[string]string{"preset": "vllm", "model": "spread", "maxReplicas": "4", "concurrency": "1", "forecastMode": "off"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// costWritten checks the deletion cost of the replica on the fall-back node.
+func (i *identity) costWritten(ctx context.Context) error {
+	pods, err := i.clients.CoreV1().Pods(i.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	var placed []string
+	for n := range pods.Items {
+		p := &pods.Items[n]
+		cost := p.Annotations[link.CostAnnotation]
+		if strings.Contains(p.Spec.NodeName, "on-demand") && cost == fmt.Sprint(link.CostFallBack) {
+			return nil
+		}
+		placed = append(placed, fmt.Sprintf("%s on %q with cost %q", p.Name, p.Spec.NodeName, cost))
+	}
+	return fmt.Errorf("no deletion cost: %v", placed)
+}
+
+// wrote checks that a permission was used.
+func (i *identity) wrote(t *testing.T, resource, verb string) error {
+	t.Helper()
+	for _, ev := range i.audit(t, i.namespace) {
+		if ev.ObjectRef.Resource == resource && ev.Verb == verb {
+			return nil
+		}
+	}
+	return fmt.Errorf("no %s of %s", verb, resource)
+}
+
+// refused checks that the API server has refused what is missing and nothing else.
+func (i *identity) refused(t *testing.T, g grant) error {
+	t.Helper()
+	found := false
+	for _, ev := range i.audit(t, i.namespace) {
+		if ev.ResponseStatus.Code != 403 {
+			continue
+		}
+		o := ev.ObjectRef
+		if o.APIGroup != g.group || o.Resource != g.resource || !slices.Contains(g.verbs, ev.Verb) || (g.name != "" && o.Name != "" && o.Name != g.name) {
+			t.Errorf("refused although it is granted: %+v", ev)
+		}
+		found = true
+	}
+	if !found {
+		return errors.New("nothing was refused")
+	}
+	return nil
+}
+
+// said checks that the log names the resource and the refusal.
+func (i *identity) said(g grant) error {
+	log, err := os.ReadFile(i.server.process.log)
+	if err != nil {
+		return err
+	}
+	for line := range bytes.Lines(log) {
+		if bytes.Contains(line, []byte("forbidden")) && bytes.Contains(line, []byte(g.resource)) {
+			return nil
+		}
+	}
+	return fmt.Errorf("no line about %s: %s", g.resource, i.server.process.tail())
+}
+
+// spreadNodes are a spot node and the on-demand node that was taken when spot was out of stock.
+func (e *environment) spreadNodes(t *testing.T) (spot, onDemand *nodeGroup) {
+	t.Helper()
+	labels := func(spot string) map[string]string {
+		return map[string]string{"node-role": "elastic", "spot": spot, "permissions": "true"}
+	}
+	spot = &nodeGroup{id: "permissions-spot", largest: 9, gpus: 64, taint: "elastic", labels: labels("true")}
+	onDemand = &nodeGroup{id: "permissions-on-demand", largest: 9, gpus: 64, taint: "elastic", labels: labels("false")}
+	for _, g := range []*nodeGroup{spot, onDemand} {
+		node := g.node(g.id + "-1")
+		if _, err := e.clients.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = e.clients.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}) })
+	}
+	return spot, onDemand
+}
