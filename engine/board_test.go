@@ -416,6 +416,35 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// TestTriggersAreBoundedInBytes: few triggers with much metadata are refused like many, and places come back.
+func TestTriggersAreBoundedInBytes(t *testing.T) {
+	e := newTestEngine(t, Options{
+		Config: testConfig(t, serviceYAML("ml", "chat", ""), serviceYAML("lab", "chat", "")), Source: newFakeSource(),
+		Limits: Limits{TriggerBytes: 40_000},
+	})
+	long := func(namespace string, i int) Trigger {
+		trigger := triggerOf(namespace, fmt.Sprint("object-", i), "chat")
+		trigger.Metadata["scalerAddress"] = strings.Repeat("x", 6000)
+		return trigger
+	}
+	ids := []string{mustResolve(t, e, long("ml", 0)), mustResolve(t, e, long("ml", 1)), mustResolve(t, e, long("ml", 2))}
+	if _, err := e.Resolve(long("ml", 3)); !errors.Is(err, ErrTooMany) {
+		t.Errorf("beyond half of the bytes: %v, want ErrTooMany", err)
+	}
+	mustResolve(t, e, triggerOf("ml", "short", "chat"))
+	mustResolve(t, e, long("lab", 0))
+	for _, id := range ids {
+		s, _ := e.services.get(id)
+		e.membership.Lock()
+		e.services.remove(s)
+		e.membership.Unlock()
+	}
+	mustResolve(t, e, long("ml", 3))
+	if e.services.bytes["ml"]+e.services.bytes["lab"] != e.services.allBytes {
+		t.Errorf("%v, %d in all", e.services.bytes, e.services.allBytes)
+	}
+}
+
 // TestTriggerKeys gives two triggers the same key exactly if they differ in nothing but the connection.
 func TestTriggerKeys(t *testing.T) {
 	trigger := rapid.Custom(func(t *rapid.T) Trigger {

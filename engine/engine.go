@@ -88,6 +88,9 @@ type Limits struct {
 	// Triggers is how many are known at one time, 20,000 by default; NamespaceTriggers how many of one namespace, half
 	// of that by default.
 	Triggers, NamespaceTriggers int
+	// TriggerBytes is how many bytes of metadata they may have together, 64 MiB by default; one namespace may have half of
+	// them.
+	TriggerBytes int
 	// ForgetAfter is how long after the last call a trigger is forgotten, 1 h by default.
 	ForgetAfter time.Duration
 }
@@ -98,6 +101,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.NamespaceTriggers <= 0 {
 		l.NamespaceTriggers = max(1, l.Triggers/2)
+	}
+	if l.TriggerBytes <= 0 {
+		l.TriggerBytes = 64 << 20
 	}
 	if l.ForgetAfter <= 0 {
 		l.ForgetAfter = time.Hour
@@ -123,7 +129,8 @@ type Engine struct {
 	services   services
 	forecasts  forecasts
 	placement  placement
-	situations situations
+	// situations are those of choices, evaluations those of replica targets: many targets must not drive out a choice.
+	situations, evaluations situations
 	lockstep   lockstep
 	links      links
 	hearsay    hearsay

@@ -118,9 +118,11 @@ type services struct {
 	byKey index[string]
 	// quick finds what byKey finds, without making the key.
 	quick triggerIndex
-	// triggers counts those by namespace.
+	// triggers counts those by namespace, and bytes what their metadata takes.
 	triggers map[string]int
+	bytes    map[string]int
 	total    int
+	allBytes int
 	// adopted counts the triggers of a configured service, by namespace and name: it is not evaluated by itself then.
 	adopted map[string]int
 
@@ -132,7 +134,7 @@ type services struct {
 }
 
 func (s *services) init() {
-	s.triggers, s.adopted = map[string]int{}, map[string]int{}
+	s.triggers, s.bytes, s.adopted = map[string]int{}, map[string]int{}, map[string]int{}
 	s.byID.init()
 	s.byKey.init()
 	s.quick.init()
@@ -148,8 +150,12 @@ func (s *services) get(id string) (*service, bool) {
 	return found, found != nil
 }
 
-func (s *services) room(namespace string, l Limits) error {
+// room tells whether one more trigger of a size has its place.
+func (s *services) room(namespace string, size int, l Limits) error {
 	switch {
+	case s.allBytes+size > l.TriggerBytes || s.bytes[namespace]+size > l.TriggerBytes/2:
+		return fmt.Errorf("%w: the metadata of all that are known has %d bytes, and in namespace %s %d; shorten it, remove unused ones or wait %v until they are forgotten",
+			ErrTooMany, s.allBytes, namespace, s.bytes[namespace], l.ForgetAfter)
 	case s.total >= l.Triggers:
 		return fmt.Errorf("%w: %d are known; remove unused ones or wait %v until they are forgotten", ErrTooMany, s.total, l.ForgetAfter)
 	case s.triggers[namespace] >= l.NamespaceTriggers:
@@ -170,6 +176,8 @@ func (s *services) add(one *service) {
 	s.quick.put(one)
 	s.total++
 	s.triggers[one.trigger.Namespace]++
+	s.allBytes += one.trigger.size()
+	s.bytes[one.trigger.Namespace] += one.trigger.size()
 	s.adopted[one.configured()]++
 }
 
@@ -183,12 +191,14 @@ func (s *services) remove(one *service) {
 	s.byKey.drop(one.key, one)
 	s.quick.drop(one)
 	s.total--
-	decrement(s.triggers, one.trigger.Namespace)
-	decrement(s.adopted, one.configured())
+	s.allBytes -= one.trigger.size()
+	subtract(s.triggers, one.trigger.Namespace, 1)
+	subtract(s.bytes, one.trigger.Namespace, one.trigger.size())
+	subtract(s.adopted, one.configured(), 1)
 }
 
-func decrement(counts map[string]int, key string) {
-	if counts[key]--; counts[key] <= 0 {
+func subtract(counts map[string]int, key string, n int) {
+	if counts[key] -= n; counts[key] <= 0 {
 		delete(counts, key)
 	}
 }

@@ -39,6 +39,9 @@ func (t Trigger) key() string {
 	return t.Namespace + "/" + t.ScaledObject + "/" + hex.EncodeToString(hash[:6])
 }
 
+// size is about the bytes that a trigger takes by itself.
+func (t *Trigger) size() int { return len(t.Namespace) + len(t.ScaledObject) + textSize(t.Metadata) }
+
 // checkNames refuses what cannot be the name of a Kubernetes object: namespace and object become parts of ids, of
 // queries and of messages. The names themselves are not repeated.
 func (t Trigger) checkNames() error {
@@ -94,7 +97,7 @@ func (e *Engine) Resolve(t Trigger) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := e.services.room(t.Namespace, e.limits); err != nil {
+	if err := e.services.room(t.Namespace, t.size(), e.limits); err != nil {
 		return "", err
 	}
 	s := newService(key+"/"+compiled.Policy.Name, compiled)
