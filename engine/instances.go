@@ -179,7 +179,7 @@ func (e *Engine) receive(p *Published, u *Update, now time.Time, skew time.Durat
 	}
 	l.mu.RUnlock()
 	if following && s.mu.TryLock() { // held by a tick that began before this instance followed
-		e.remember(s, &next.decision)
+		e.remember(s, &next.decision, nil)
 		s.mu.Unlock()
 	}
 }
@@ -226,7 +226,7 @@ func (e *Engine) served(s *service) bool {
 }
 
 // publish puts an own decision on the board, unless this instance meanwhile follows another one. The caller holds s.mu.
-func (e *Engine) publish(s *service, next *entry) {
+func (e *Engine) publish(s *service, next *entry, from *Evaluation) {
 	l := &e.lockstep
 	l.mu.RLock()
 	following := l.following.Load()
@@ -242,7 +242,7 @@ func (e *Engine) publish(s *service, next *entry) {
 		return
 	}
 	l.feed.changed(s)
-	e.record(s, &next.decision)
+	e.record(s, &next.decision, from)
 }
 
 // expired tells whether an entry is too old to be answered.

@@ -21,17 +21,17 @@ type recorded struct {
 
 // record adds a decision to the log if it says something new: another target, another reason, or nothing for five
 // minutes. A record for each of 10,000 services and each tick would drown what matters.
-func (e *Engine) record(s *service, d *scaler.Decision) {
+func (e *Engine) record(s *service, d *scaler.Decision, from *Evaluation) {
 	if d.Unavailable == "" {
 		e.metrics.answered.Inc()
 	} else {
 		e.metrics.unavailable.Inc()
 	}
-	e.remember(s, d)
+	e.remember(s, d, from)
 }
 
 // remember adds a decision to the past of its service and, if it says something new, to the log. The caller holds s.mu.
-func (e *Engine) remember(s *service, d *scaler.Decision) {
+func (e *Engine) remember(s *service, d *scaler.Decision, from *Evaluation) {
 	s.past.add(d, s.arrivals, pastLength(int(e.services.count.Load())))
 	last := &s.recorded
 	changed := last.at.IsZero() || last.replicas != d.Replicas || last.unavailable != d.Unavailable
@@ -44,6 +44,9 @@ func (e *Engine) remember(s *service, d *scaler.Decision) {
 	}
 	*last = recorded{d.Time, d.Replicas, d.Unavailable, d.Binding, d.Limited, d.Reasons}
 	if e.decisions != nil {
-		e.decisions.AddScaler(*d)
+		record := e.decisions.AddScaler(*d)
+		if from != nil {
+			e.evaluations.add(record.ID, Situation{At: d.Time, Target: from.keep()})
+		}
 	}
 }

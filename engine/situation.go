@@ -7,17 +7,21 @@ import (
 	"github.com/warmpool/warmpool/expander"
 )
 
-// Situation is everything that one choice of a node group depended on but the configuration. Given to
-// [expander.Select] with the same policy it gives the same decision; with another policy it answers "what if".
+// Situation is everything that one recorded decision depended on: of a choice of a node group all but the
+// configuration, of a replica target all. Given to [expander.Select] with the same policy, or to [scaler.Evaluate], it
+// gives the same decision; with another policy it answers "what if".
 type Situation struct {
-	At      time.Time        `json:"at"`
-	Request expander.Request `json:"request"`
-	View    expander.View    `json:"view"`
-	History expander.History `json:"history"`
+	At time.Time `json:"at"`
+	// Request, View and History are those of a choice of a node group.
+	Request expander.Request `json:"request,omitzero"`
+	View    expander.View    `json:"view,omitzero"`
+	History expander.History `json:"history,omitzero"`
+	// Target is what a replica target depended on; nil for a choice.
+	Target *Evaluation `json:"target,omitempty"`
 }
 
 const (
-	// keptSituations is how many choices can be replayed, and keptBytes about what they take together: a request of a
+	// keptSituations is how many decisions of each half can be replayed, and keptBytes about what they take together: a request of a
 	// large cluster takes the place of many small ones, and one that is larger than that is not kept.
 	keptSituations = 256
 	keptBytes      = 64 << 20
@@ -43,6 +47,9 @@ func sizeOf(s *Situation) int {
 	for i := range s.Request.Groups {
 		g := &s.Request.Groups[i]
 		size += 4*partSize + len(g.ID) + textSize(g.Labels) + 2*partSize*(len(g.Taints)+len(g.Capacity.Extended)+len(g.Allocatable.Extended))
+	}
+	if s.Target != nil {
+		size += s.Target.size()
 	}
 	h := &s.History
 	return size + 3*partSize*(len(h.Pods)+len(h.Choices)+len(h.Workloads)) + 8*partSize*len(h.Groups)
@@ -107,11 +114,18 @@ func (k *situations) add(id string, s Situation) {
 	}
 }
 
-// Situation returns what a recorded choice of a node group depended on, by the id of its record. Only the newest ones
-// are kept, and none that is larger than 64 MiB.
-func (e *Engine) Situation(id string) (Situation, bool) {
-	e.situations.mu.Lock()
-	defer e.situations.mu.Unlock()
-	s, ok := e.situations.byID[id]
+func (k *situations) get(id string) (Situation, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, ok := k.byID[id]
 	return s, ok
+}
+
+// Situation returns what a recorded decision depended on, by the id of its record. Of each half only the newest ones are
+// kept, and none that is larger than 64 MiB.
+func (e *Engine) Situation(id string) (Situation, bool) {
+	if s, ok := e.situations.get(id); ok {
+		return s, true
+	}
+	return e.evaluations.get(id)
 }

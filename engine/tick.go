@@ -267,14 +267,16 @@ func (e *Engine) decide(b *batch, r *reading) {
 	if s.forecast != nil {
 		next.coverage = &s.forecast.coverage
 	}
+	from := &Evaluation{policy, s.state, r.inputs}
 	decision, state := &next.decision, s.state
 	*decision, state = scaler.Evaluate(policy, state, r.inputs, b.at)
 	if r.held {
 		withoutHistory(decision)
+		from = nil // that is not what the inputs alone say
 	} else {
 		s.state = state
 	}
-	e.publish(s, next)
+	e.publish(s, next, from)
 }
 
 // keepFor is how long a decision may be answered when no new one comes: as long as a sample would vote.

@@ -1,19 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/warmpool/warmpool/config"
 	"github.com/warmpool/warmpool/decisions"
-	"github.com/warmpool/warmpool/engine"
-	"github.com/warmpool/warmpool/expander"
 	"github.com/warmpool/warmpool/web"
 )
 
@@ -37,6 +32,9 @@ func writeGroup(out io.Writer, g *web.Group) error {
 		fmt.Fprintf(out, "GPUs:     %d × %s on a node\n", g.GPUs, dash(g.GPUModel))
 	}
 	fmt.Fprintf(out, "nodes:    %s\n", nodesText(g))
+	if g.GPUsOffered != nil && g.GPUsHeld != nil {
+		fmt.Fprintf(out, "in use:   %d of %d GPUs\n", *g.GPUsHeld, *g.GPUsOffered)
+	}
 	switch {
 	case g.Held != nil:
 		sure := "suspected: its pods came back"
@@ -100,63 +98,4 @@ func dash(s string) string {
 		return "-"
 	}
 	return s
-}
-
-func (f *liveFlags) decision(c *cobra.Command, id, settings string) error {
-	if err := f.checkOutput(c); err != nil {
-		return err
-	}
-	if settings != "" {
-		return f.replay(c, id, settings)
-	}
-	var r decisions.Record
-	if err := f.get(c.Context(), "decisions/"+url.PathEscape(id), &r); err != nil {
-		return err
-	}
-	switch {
-	case f.output == "json":
-		return writeJSON(c.OutOrStdout(), r)
-	case r.Expander != nil:
-		return decisions.WriteExpander(c.OutOrStdout(), *r.Expander)
-	case r.Scaler != nil:
-		return decisions.WriteScaler(c.OutOrStdout(), *r.Scaler)
-	case r.Operation != nil:
-		return decisions.WriteOperation(c.OutOrStdout(), *r.Operation)
-	}
-	return fmt.Errorf("decision %s holds nothing that this version knows", id)
-}
-
-// replay makes a recorded choice again with another configuration.
-func (f *liveFlags) replay(c *cobra.Command, id, path string) error {
-	settings, err := config.Load(path)
-	if err != nil {
-		return err
-	}
-	if settings.Expander == nil {
-		return fmt.Errorf("%s has no expander section: there is no choice to make", path)
-	}
-	var s engine.Situation
-	if err := f.get(c.Context(), "situations/"+url.PathEscape(id), &s); err != nil {
-		return err
-	}
-	d, _ := expander.Select(settings.Expander, s.View, s.Request, s.History, s.At)
-	if f.output == "text" {
-		var was decisions.Record
-		if err := f.get(c.Context(), "decisions/"+url.PathEscape(id), &was); err == nil && was.Expander != nil {
-			fmt.Fprintf(c.OutOrStdout(), "recorded: %s\nwith %s:\n", was.Summary, path)
-			if same(was.Expander, &d) {
-				fmt.Fprintln(c.OutOrStdout(), "the same decision in every number")
-			}
-		}
-	}
-	return writeChoice(c.OutOrStdout(), f.output, d)
-}
-
-// same compares everything but the name of the configuration.
-func same(a, b *expander.Decision) bool {
-	x, y := *a, *b
-	x.PolicyHash, y.PolicyHash = "", ""
-	left, errLeft := json.Marshal(x)
-	right, errRight := json.Marshal(y)
-	return errLeft == nil && errRight == nil && string(left) == string(right)
 }

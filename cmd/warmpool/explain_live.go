@@ -72,24 +72,6 @@ the last choice that it was an option of.`,
 	return c
 }
 
-func newExplainDecisionCommand() *cobra.Command {
-	var f liveFlags
-	var settings string
-	c := &cobra.Command{
-		Use:   "decision ID",
-		Short: "One recorded decision in full, or replayed with another configuration",
-		Long: `decision asks a running server for one recorded decision. With --config it also fetches what the choice of a node group
-depended on and makes the choice again, here, with that configuration: what would have been chosen, and why.`,
-		Example: `  warmpool explain decision 0662089dfb0c80
-  warmpool explain decision 0662089dfb0c80 --config changed.yaml`,
-		Args: oneName("decision id"),
-		RunE: func(c *cobra.Command, args []string) error { return f.decision(c, args[0], settings) },
-	}
-	f.register(c.Flags())
-	c.Flags().StringVar(&settings, "config", "", "configuration `file` to replay the choice with")
-	return c
-}
-
 const liveTimeout = 15 * time.Second
 
 // largestAnswer bounds what is read of a server: a situation may hold a large request.
