@@ -129,7 +129,7 @@ func physicalGPUs(accelerators []amount, labels map[string]string) int64 {
 		switch {
 		case strings.HasPrefix(name, migPrefix):
 		case name == wholeNvidia:
-			cards += 1 + (a.units-1)/replicas(labels)
+			cards = plus(cards, 1+(a.units-1)/replicas(labels))
 		default:
 			// Some vendors advertise one device under several names (device and its cores): the smallest is the card.
 			if cards == 0 || a.units < cards {

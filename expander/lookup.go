@@ -25,7 +25,7 @@ func (p *Policy) WorkloadOf(pod *Pod) string {
 func (a Accelerators) Accelerated(extended map[string]int64) int64 {
 	var sum int64
 	for _, found := range a.amounts(extended) {
-		sum += found.units
+		sum = plus(sum, found.units)
 	}
 	return sum
 }

@@ -65,7 +65,7 @@ func (p *Policy) newShape(pod *Pod, workload int) shape {
 	s.claimed = pod.claimedGPUs()
 	s.gpus = s.claimed
 	for _, a := range s.accelerators {
-		s.gpus += a.units
+		s.gpus = plus(s.gpus, a.units)
 	}
 	s.memoryPerGPU = p.memoryNeed(pod, s.gpus)
 	s.model = annotated(pod, modelKey)
@@ -77,7 +77,7 @@ func (p *Policy) newShape(pod *Pod, workload int) shape {
 func (p *Pod) claimedGPUs() int64 {
 	var sum int64
 	for _, n := range p.Devices {
-		sum += max(0, n)
+		sum = plus(sum, max(0, n))
 	}
 	return sum
 }

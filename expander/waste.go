@@ -61,10 +61,10 @@ func (p *problem) gpuWaste(o *option, g *groupFacts) *float64 {
 	var sum, claimed int64
 	for _, c := range o.counts {
 		for _, a := range p.shapes[c.shape].accelerators {
-			asked[a.resource] += a.units * int64(c.pods)
-			sum += a.units * int64(c.pods)
+			units := times(a.units, int64(c.pods))
+			asked[a.resource], sum = plus(asked[a.resource], units), plus(sum, units)
 		}
-		claimed += p.shapes[c.shape].claimed * int64(c.pods)
+		claimed = plus(claimed, times(p.shapes[c.shape].claimed, int64(c.pods)))
 	}
 	if claimed > 0 {
 		return p.claimWaste(o, g, sum, claimed)
@@ -78,7 +78,7 @@ func (p *problem) gpuWaste(o *option, g *groupFacts) *float64 {
 	var offered int64
 	for _, a := range g.accelerators {
 		if asked[a.resource] > 0 {
-			offered += a.units
+			offered = plus(offered, a.units)
 		}
 	}
 	return unused(float64(o.NodeCount)*float64(offered), float64(sum))
