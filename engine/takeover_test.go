@@ -165,3 +165,28 @@ func TestUnreadableState(t *testing.T) {
 		}
 	})
 }
+
+// TestShortIntervalHoldsUntilTheLeaseEnds lets a leader die whose evaluation interval is short: the Lease names it for 15 s
+// more, and as long as it may be seen to have died the board is held.
+func TestShortIntervalHoldsUntilTheLeaseEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, c := newFakeSource(), testConfig(t, serviceYAML("ml", "chat", ""))
+		c.EvaluationInterval = time.Second
+		source.setDemand("ml", "chat", 3)
+		leader := newTestEngine(t, Options{Config: c, Source: source})
+		mustResolve(t, leader, triggerOf("ml", "object", "chat"))
+		leader.Lead(1)
+		leader.Tick(t.Context(), time.Now())
+		follower := newTestEngine(t, Options{Config: c, Source: source})
+		id := mustResolve(t, follower, triggerOf("ml", "object", "chat"))
+		follower.Follow("leader")
+		handOver(t, leader, follower)
+		wantTarget(t, follower, id, 3)
+		time.Sleep(18 * time.Second) // the Lease, and the look at it that is due next
+		wantTarget(t, follower, id, 3)
+		time.Sleep(3 * time.Second)
+		if _, err := follower.Target(id); !errors.Is(err, ErrNoData) {
+			t.Errorf("a leader is silent for long: %v, want no answer", err)
+		}
+	})
+}
