@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -138,6 +139,33 @@ func TestWriteCostsIsBounded(t *testing.T) {
 		}
 		if n := len(w.view.costs.queue); n != mostCosts {
 			t.Errorf("%d writes wait, want %d", n, mostCosts)
+		}
+	})
+}
+
+func offering(name, gpus string) *corev1.Node {
+	n := nodeOf(name, nil)
+	n.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse(gpus)
+	return n
+}
+
+// What pods hold of each node's accelerators is counted pod by pod; nodes without any are left out.
+func TestGPUNodes(t *testing.T) {
+	objects := func() []runtime.Object {
+		return these(
+			offering("a", "4"), offering("b", "4"), offering("cpu", "0"),
+			podOf("ai", "one", withGPU(1), on("a"), isReady), podOf("ai", "two", withGPU(2), on("a"), isReady),
+			podOf("ai", "three", withGPU(1), on("b"), isReady), podOf("ai", "waits", withGPU(1), unschedulable),
+		)
+	}
+	inWorld(t, Options{}, objects, func(w *world) {
+		nodes, ok := w.view.GPUNodes()
+		if !ok {
+			t.Fatal("not known")
+		}
+		got := link.AssessPacking(nodes)
+		if len(got) != 1 || got[0].Nodes != 2 || got[0].Held != 4 || got[0].Fragments != 4 || got[0].Enough != 1 || !got[0].Spreads {
+			t.Errorf("%+v", got)
 		}
 	})
 }

@@ -22,6 +22,8 @@ type Pools struct {
 	Pools       []Pool         `json:"pools"`
 	Workloads   []PoolWorkload `json:"workloads"`
 	Groups      []NodeGroup    `json:"groups"`
+	// Packing tells how well pods are packed on the nodes that have several GPUs; nil without a view of them.
+	Packing []Packing `json:"packing"`
 }
 
 // Pool is one configured pool.
@@ -106,7 +108,7 @@ type placed struct {
 // Pools lists pools, workloads and node groups, groups in the order of their pools and ids.
 func (e *Engine) Pools() Pools {
 	now := e.clock()
-	out := Pools{Pools: []Pool{}, Workloads: []PoolWorkload{}, Groups: []NodeGroup{}}
+	out := Pools{Pools: []Pool{}, Workloads: []PoolWorkload{}, Groups: []NodeGroup{}, Packing: e.Packing()}
 	policy := e.config.Load().Expander
 	if policy == nil {
 		return out

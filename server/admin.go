@@ -42,6 +42,9 @@ func (s *Server) openAdmin() error {
 	if s.options.Decisions != nil {
 		warmpoolv1.RegisterDecisionServiceServer(s.adminGRPC, &decisionService{log: s.options.Decisions, stop: s.stop})
 	}
+	if s.options.Ledgers != nil {
+		warmpoolv1.RegisterLedgerServiceServer(s.adminGRPC, &ledgerService{ledgers: s.options.Ledgers})
+	}
 	reflection.Register(s.adminGRPC)
 	s.admin = &http.Server{
 		Handler: s.adminHandler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaders,

@@ -55,6 +55,8 @@ type Options struct {
 	PeerTokenFile string
 	// Operations lets operators set overrides and freezes on the admin listener; it needs AdminTokenFile to be written.
 	Operations Operations
+	// Ledgers tells on the admin listener what services run on; nil does not.
+	Ledgers Ledgers
 	// Page serves the operator's page on the admin listener to everybody who reaches it: it must hold no data. API
 	// serves what is below /api/ and not served here, behind the token. Either may be nil.
 	Page, API http.Handler

@@ -54,6 +54,7 @@ const shownWarnings = 20
 // warningsOf collects all warnings, the gravest first.
 func warningsOf(s *engine.Status, board []engine.Line, p *engine.Pools, stats decisions.Stats) []Warning {
 	all := append(statusWarnings(s, stats), poolWarnings(p)...)
+	all = append(all, packingWarnings(p.Packing)...)
 	for _, l := range board {
 		all = append(all, serviceWarnings(l)...)
 	}
@@ -109,6 +110,29 @@ func statusWarnings(s *engine.Status, stats decisions.Stats) []Warning {
 	}
 	if stats.FileErrors > 0 || stats.FileLost > 0 {
 		add(SeverityWarning, "log-file", "decision log", fmt.Sprintf("%d decisions were not written to the file", stats.FileLost), "Check space and permissions of decisions.file; the newest decisions are still in memory.")
+	}
+	return out
+}
+
+// packingWarnings tells of node groups whose pods are spread over more nodes than they need.
+func packingWarnings(packing []engine.Packing) []Warning {
+	var out []Warning
+	for i := range packing {
+		p := &packing[i]
+		if !p.Spreads {
+			continue
+		}
+		w := Warning{
+			Severity: SeverityWarning, Code: "gpus-spread", Subject: p.Pool, Group: p.Pool, Text: "pods are spread, not packed: " + p.Text,
+			Remedy: "Use the scheduler settings in deploy/examples/scheduler: they fill nodes one after the other, so that the others empty and go.",
+		}
+		if p.Pool == "" {
+			w.Subject = fmt.Sprintf("nodes with %d GPUs", p.PerNode)
+		}
+		if p.SparePerHour > 0 {
+			w.Text += fmt.Sprintf(", $%.2f an hour less", p.SparePerHour)
+		}
+		out = append(out, w)
 	}
 	return out
 }

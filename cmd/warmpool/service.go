@@ -100,7 +100,7 @@ func (s *service) openServer(f *serveFlags, halvesGiven bool, settings *config.C
 		AdminListen: f.admin, AdminTokenFile: f.tokenFile, Registry: registry, Logger: s.logger, Requests: largeRequests(settings),
 		AdminTLS: server.AdminTLS(f.adminTLS), AdminNames: f.adminNames, ClientNames: f.clientNames,
 		Clients: server.ClientLimits{Connections: f.connections},
-		Page:    web.Page(), API: web.API(s.engine, s.log), Operations: s.engine,
+		Page:    web.Page(), API: web.API(s.engine, s.log), Operations: s.engine, Ledgers: s.engine,
 	}
 	if f.half("scaler") {
 		o.Scaler = s.engine
