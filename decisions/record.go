@@ -81,6 +81,9 @@ func (r Record) size() int {
 		return size
 	}
 	const text = 16 // of a string that is shared with others
+	for _, w := range r.Expander.Warnings {
+		size += 2*text + len(w) // among the reasons too
+	}
 	for i := range r.Expander.Candidates {
 		c := &r.Expander.Candidates[i]
 		size += 384 + len(c.ID) + len(c.Rejected) + 40*len(c.Criteria)

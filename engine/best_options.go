@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -122,16 +121,19 @@ func (e *Engine) choose(policy *expander.Policy, request expander.Request, now t
 // check holds an answer against the contract: ids of the request only, each once, and none only as a veto that the
 // caller understands.
 func check(d *expander.Decision, request expander.Request, policy *expander.Policy) string {
-	known := ids(request)
-	seen := map[string]bool{}
+	known := make(map[string]bool, len(request.Options))
+	for _, o := range request.Options {
+		known[o.GroupID] = true
+	}
 	for _, id := range d.Answer {
-		if !slices.Contains(known, id) {
+		first, ok := known[id]
+		switch {
+		case !ok:
 			return fmt.Sprintf("answer %q is no option of the request", id)
-		}
-		if seen[id] {
+		case !first:
 			return fmt.Sprintf("answer %q is given twice", id)
 		}
-		seen[id] = true
+		known[id] = false
 	}
 	if len(d.Answer) == 0 && len(known) > 0 && (d.Outcome != expander.Veto || !policy.VetoSupported) {
 		return "an empty answer that is no veto"

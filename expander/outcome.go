@@ -87,8 +87,10 @@ func (d *draft) decision() Decision {
 			keep = append(keep, i)
 		}
 	}
+	answered := make(map[string]bool, len(keep))
 	for _, i := range keep {
-		if id := d.options[i].GroupID; !slices.Contains(out.Answer, id) {
+		if id := d.options[i].GroupID; !answered[id] {
+			answered[id] = true
 			out.Answer = append(out.Answer, id)
 		}
 	}

@@ -40,8 +40,9 @@ func (d *draft) warnGroups() {
 		}
 	}
 	for i := range d.groups {
-		if !offered[d.groups[i].ID] {
-			d.warn(WarnGroupWithoutOption + ":" + d.groups[i].ID)
+		if id := d.groups[i].ID; !offered[id] {
+			offered[id] = true // once, without a search through thousands of warnings
+			d.warnings = append(d.warnings, WarnGroupWithoutOption+":"+id)
 		}
 	}
 }
