@@ -82,6 +82,12 @@ func signalState(d scaler.Decision, s scaler.SignalAge) string {
 		state = "missing"
 	case slices.Contains(d.Stale, s.Signal):
 		state = "old value"
+	case s.Excused == scaler.ExcusedOptional:
+		state = "not provided, optional"
+	case s.Excused == scaler.ExcusedNotReady:
+		state = "not expected, no replica is ready"
+	case s.Error != "":
+		state = "not read"
 	}
 	if s.Error != "" {
 		state += ": " + s.Error

@@ -98,6 +98,8 @@ func TestScalerText(t *testing.T) {
 			{Signal: scaler.Waiting, Value: 4, Age: 7},
 			{Signal: scaler.Utilization, Value: 0.82, Age: 61},
 			{Signal: scaler.Rate, Age: -1, Error: "query timed out"},
+			{Signal: scaler.KVCache, Age: -1, Error: "no series", Excused: scaler.ExcusedOptional},
+			{Signal: scaler.Running, Value: 3, Age: 400, Excused: scaler.ExcusedNotReady},
 		},
 	}
 	none := scaler.Decision{Time: start, Service: "ai-prod/new", Unavailable: "no source has answered yet", CurrentReplicas: -1}

@@ -85,6 +85,12 @@ type LeadTime struct {
 	StartSeconds float64 `json:"startSeconds,omitempty"`
 }
 
+// Why a signal without a usable value is not missing.
+const (
+	ExcusedOptional = "optional"
+	ExcusedNotReady = "not-ready"
+)
+
 // SignalAge is the newest reading of a signal.
 type SignalAge struct {
 	Signal Signal  `json:"signal"`
@@ -92,4 +98,7 @@ type SignalAge struct {
 	// Age is in seconds; negative if there never was a reading.
 	Age   float64 `json:"age"`
 	Error string  `json:"error,omitempty"`
+	// Excused says why a signal without a usable value is not missing: optional (it may be absent), or not-ready (only
+	// ready replicas export it, and there are none). Empty otherwise.
+	Excused string `json:"excused,omitempty"`
 }

@@ -157,8 +157,14 @@ func (e *evaluation) describe(r *reading, source Source) {
 	if len(r.samples) > 0 {
 		age.Age = r.age.Seconds()
 	}
-	e.d.Signals = append(e.d.Signals, age)
 	absent := source.Optional && !r.usable
+	switch {
+	case r.excused:
+		age.Excused = ExcusedNotReady
+	case r.missing && absent:
+		age.Excused = ExcusedOptional
+	}
+	e.d.Signals = append(e.d.Signals, age)
 	switch {
 	case r.stale:
 		e.d.Stale = append(e.d.Stale, s)

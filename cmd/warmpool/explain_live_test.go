@@ -54,12 +54,24 @@ func liveServer(t *testing.T) (address, decision string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	inputs := scaler.Inputs{CurrentReplicas: -1, Signals: map[scaler.Signal][]scaler.Sample{
+		scaler.Waiting: {{At: at, Value: 0}}, scaler.Running: {{At: at, Value: 40}},
+	}}
+	policy := scaler.Policy{
+		Namespace: "ai-prod", Name: "llm-7b", Min: 1, Max: 20, Concurrency: 16, MaxUtilization: 0.8, Hash: "of then",
+		Sources: []scaler.Source{{Signal: scaler.Waiting}, {Signal: scaler.Running}},
+	}
+	past, _ := scaler.Evaluate(policy, scaler.State{}, inputs, at)
+	changed := decisions.OfScaler(past)
+	changed.ID = "0e"
 	answers := map[string]any{
 		"/api/v1/services":                 map[string]any{"services": []web.Line{{ID: service.ID, Namespace: "ml", Name: "chat"}}},
 		"/api/v1/services/ml/so/0a1b/chat": service,
 		"/api/v1/groups/gpu-l4":            group,
 		"/api/v1/decisions/0d":             record,
 		"/api/v1/situations/0d":            engine.Situation{At: at, Request: request},
+		"/api/v1/decisions/0e":             changed,
+		"/api/v1/situations/0e":            engine.Situation{At: at, Target: &engine.Evaluation{Policy: policy, Inputs: inputs}},
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer secret" {
@@ -93,6 +105,10 @@ func TestExplainLive(t *testing.T) {
 		{[]string{"group", "gpu-l4"}, []string{"held back until 2026-08-03T12:20:00Z after 2 failures (stock, proven)", "chose gpu-l4", "price unknown", "not known without a view"}},
 		{[]string{"decision", id}, []string{"chose gpu-l4", "stage:2"}},
 		{[]string{"decision", id, "--config", capturesConfig}, []string{"the same decision in every number", "chose gpu-l4"}},
+		{[]string{"decision", "0e"}, []string{"ai-prod/llm-7b", "40 running"}},
+		// 40 over 16 at 80 % are 3.13; over 8 at 50 % they are 10.
+		{[]string{"decision", "0e", "--replay"}, []string{"with the policy of then", "the same decision in every number", "4 replicas"}},
+		{[]string{"decision", "0e", "--config", "testdata/replay.yaml"}, []string{"with testdata/replay.yaml", "10 replicas"}},
 	} {
 		out, stderr, code := warmpool(t, append([]string{"explain"}, append(c.args, "--server", address, "--admin-token-file", token)...)...)
 		if code != 0 {

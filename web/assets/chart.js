@@ -58,7 +58,7 @@ export function chart(options) {
         h('text', { x: inner.x - 8, y: y(v) + 4, 'text-anchor': 'end' }, num(v)))),
       xTicks(from, to, inner.w).map((t) => h('g', { class: 'tick' },
         h('line', { x1: x(t), x2: x(t), y1: inner.y + inner.h, y2: inner.y + inner.h + 4 }),
-        h('text', { x: x(t), y: height - 7, 'text-anchor': 'middle' }, minute(t)))),
+        h('text', { x: Math.min(x(t), width - 18), y: height - 7, 'text-anchor': 'middle' }, minute(t)))),
       now > from && now < to && h('g', { class: 'now' },
         h('rect', { x: x(now), y: inner.y, width: x(to) - x(now), height: inner.h }),
         h('line', { x1: x(now), x2: x(now), y1: inner.y, y2: inner.y + inner.h }),

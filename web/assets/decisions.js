@@ -51,7 +51,8 @@ export const one = {
       facts([['Time', moment(r.time)], ['Subject', r.subject], ['Decision', h('code', null, r.id)], ['Configuration', h('code', null, r.configHash)]]),
       r.expander ? choice(r.expander) : r.scaler ? target(r.scaler) : operation(r.operation),
       section('In a terminal', command('This decision in a terminal', `warmpool explain decision ${r.id} --server ${location.origin}`),
-        r.expander && command('Replay it with another configuration', `warmpool explain decision ${r.id} --server ${location.origin} --config warmpool.yaml`),
+        r.scaler && command('Make it again from its inputs, with the policy of then', `warmpool explain decision ${r.id} --server ${location.origin} --replay`),
+        (r.expander || r.scaler) && command('Replay it with another configuration', `warmpool explain decision ${r.id} --server ${location.origin} --config warmpool.yaml`),
         jsonBlock(r)),
     ];
   },

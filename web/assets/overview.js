@@ -7,15 +7,30 @@ import { warningList, serviceLink, limitText } from './parts.js';
 
 export const title = 'Overview';
 
-export const load = (route, signal) => get('overview', signal);
+export const load = async (route, signal) => standing(await get('overview', signal), route);
+
+// What was said since the page was opened. A warning that is over stays, marked, until the page is left: else everything
+// below it would jump while somebody reads it.
+let visit = null;
+let said = [];
+
+function standing(o, route) {
+  const key = (w) => `${w.code} ${w.subject}`;
+  const now = new Map(o.warnings.map((w) => [key(w), w]));
+  if (route !== visit) [visit, said] = [route, o.warnings];
+  const kept = said.map((w) => now.get(key(w)) ?? { ...w, over: true });
+  const known = new Set(said.map(key));
+  said = [...kept, ...o.warnings.filter((w) => !known.has(key(w)))];
+  return { ...o, warnings: said };
+}
 
 export function render(o) {
   const t = o.totals;
   return [
     h('h1', null, 'Overview'),
     h('dl', { class: 'totals' }, [
-      ['Services', t.services], ['With an answer', t.answered], ['Replicas wanted', t.replicas], ['Ready', t.ready], ['Starting', t.starting], ['In trouble', t.trouble],
-    ].map(([name, value]) => h('div', { 'data-kind': name === 'In trouble' && value ? 'warning' : null }, h('dt', null, name), h('dd', null, value)))),
+      ['Services', t.services], ['With an answer', t.answered], ['Replicas wanted', t.replicas], ['Ready', t.ready], ['Starting', t.starting], ['Services in trouble', t.trouble],
+    ].map(([name, value]) => h('div', { 'data-kind': name === 'Services in trouble' && value ? 'warning' : null }, h('dt', null, name), h('dd', null, value)))),
     section('Needs attention', warningList(o.warnings, 'Nothing does.')),
     section('Services', serviceTable(o.services), o.totals.services > o.services.length &&
       h('p', null, h('a', { href: '#/services' }, `All ${o.totals.services} services`))),

@@ -16,8 +16,8 @@ export function reasonList(codes, meaningOf = meaning) {
 
 export function warningList(warnings, empty) {
   if (warnings.length === 0) return h('p', { class: 'good' }, empty);
-  return h('ul', { class: 'warnings' }, warnings.map((w) => h('li', { 'data-kind': w.severity },
-    badge(w.severity, w.severity), h('div', null,
+  return h('ul', { class: 'warnings' }, warnings.map((w) => h('li', { 'data-kind': w.over ? 'over' : w.severity },
+    badge(w.over ? 'ok' : w.severity, w.over ? 'over' : w.severity), h('div', null,
       h('p', null, h('b', null, w.service ? serviceLink(w.service, w.subject) : w.group ? groupLink(w.group) : w.subject), `: ${w.text}`),
       h('p', { class: 'remedy' }, w.remedy)))));
 }
@@ -46,8 +46,9 @@ export function signalTable(d) {
 function signalState(d, s) {
   const missing = d.missing?.includes(s.signal);
   const stale = d.stale?.includes(s.signal);
-  return [badge(missing ? 'critical' : stale || s.error ? 'warning' : 'ok', missing ? 'missing' : stale ? 'old value' : s.error ? 'no reading' : 'read'),
-    s.error && h('span', { class: 'error' }, ` ${s.error}`)];
+  const excused = { optional: 'optional, not provided', 'not-ready': 'not expected, no replica is ready' }[s.excused];
+  return [badge(missing ? 'critical' : excused ? 'off' : stale || s.error ? 'warning' : 'ok', missing ? 'missing' : stale ? 'old value' : excused ?? (s.error ? 'no reading' : 'read')),
+    s.error && h('span', { class: excused ? 'small' : 'error' }, ` ${s.error}`)];
 }
 
 export function targetFacts(d) {
@@ -57,6 +58,30 @@ export function targetFacts(d) {
     ['Need', d.need], ['Lead', d.lead?.seconds ? `${span(d.lead.seconds)} (${d.lead.source}, ${plural(d.lead.samples, 'start')})` : null],
     ['One replica carries', capacityText(d.capacity)], ['Prewarms in 24 h', prewarmText(d.prewarm)], ['Policy', d.policyHash && h('code', null, d.policyHash)],
   ]);
+}
+
+/** runsOn sums up the replicas of a ledger by capacity type. */
+export function runsOn(l) {
+  const of = new Map();
+  for (const x of l.holdings) of.set(x.capacity || 'unknown', (of.get(x.capacity || 'unknown') ?? 0) + x.replicas);
+  const parts = [...of].map(([kind, n]) => `${n} ${kind}`);
+  const waiting = l.onTheWay.reduce((sum, x) => sum + x.replicas, 0);
+  if (waiting) parts.push(`${waiting} on the way`);
+  return parts.join(', ') || 'nothing';
+}
+
+/** ledgerParts is what one service runs on, what is on the way, and what fell back. */
+export function ledgerParts(l) {
+  return [
+    facts([['Runs on', runsOn(l)], ['$ an hour', `${dollars(l.hourlyCost)}${l.costUnknown ? ` and ${plural(l.costUnknown, 'replica')} without a known price` : ''}`],
+      ['Workload', l.workload || 'none of the expander matches'], ['Given notice', l.doomed.replicas ? `${plural(l.doomed.replicas, 'replica')}, ${l.doomed.serving} still serving, since ${moment(l.doomed.first)}` : null],
+      ['Supply', l.supply.none ? `no pool can deliver${l.supply.until ? ` before ${moment(l.supply.until)}` : ''}` : 'at least one pool can deliver'], ['What bounds it', (l.supply.bounds ?? []).join('; ')],
+      ['At scale-in', l.deletion.noEffect || null], ['On-demand base', l.base?.text], ['Back to spot', l.return?.text]]),
+    table('Replicas that have a node', ['Group', 'Capacity', { name: 'Replicas', kind: 'num' }, { name: 'Ready', kind: 'num' }, { name: '$ an hour', kind: 'num' }, { name: 'Why not the first stage', kind: 'wide' }],
+      l.holdings.map((x) => [x.pool ? groupLink(x.pool) : 'unknown', x.capacity || 'unknown', x.replicas, x.ready, dollars(x.hourlyCost), l.fellBack.find((f) => f.pool === x.pool)?.why ?? (l.workload ? 'it is the first' : '–')]), { empty: 'None has a node.' }),
+    l.onTheWay.length > 0 && table('Replicas that wait for a node', ['Ordered from', { name: 'Replicas', kind: 'num' }, { name: 'Late', kind: 'num' }, 'Since'],
+      l.onTheWay.map((x) => [x.pool ? groupLink(x.pool) : 'not ordered yet', x.replicas, x.late ?? 0, moment(x.oldest)])),
+  ];
 }
 
 function capacityText(c) {
@@ -85,10 +110,11 @@ export function baselineText(d) {
 
 export function candidateTable(d) {
   const word = (name) => ({ name, kind: 'word' });
+  const memory = d.candidates.some((c) => c.waste.gpuMemory !== null) ? ['gpuMemory'] : []; // a column where somebody says what it needs
   const cols = ['Group', word('Pool'), word('Capacity'), { name: 'Nodes', kind: 'num' }, { name: 'Pods', kind: 'num' }, { name: '$ an hour', kind: 'num' },
-    { name: 'GPU', kind: 'num' }, { name: 'CPU', kind: 'num' }, { name: 'Memory', kind: 'num' }, { name: 'Score', kind: 'num' }, { name: 'Result', kind: 'wide' }];
+    { name: 'GPU', kind: 'num' }, ...memory.map(() => ({ name: 'GPU memory', kind: 'num' })), { name: 'CPU', kind: 'num' }, { name: 'Memory', kind: 'num' }, { name: 'Score', kind: 'num' }, { name: 'Result', kind: 'wide' }];
   return table('Candidates: every option with its numbers; GPU, CPU and memory are the unused share of what would be bought', cols, d.candidates.map((c) => [
-    groupLink(c.id), c.pool || '–', c.capacityType || '–', c.nodeCount, c.pods, dollars(c.cost), percent(c.waste.gpu), percent(c.waste.cpu),
+    groupLink(c.id), c.pool || '–', c.capacityType || '–', c.nodeCount, c.pods, dollars(c.cost), percent(c.waste.gpu), ...memory.map((name) => percent(c.waste[name])), percent(c.waste.cpu),
     percent(c.waste.memory), num(c.score), candidateResult(d, c)]), { rowClass: (i) => (d.selected?.includes(d.candidates[i].id) ? 'chosen' : null) });
 }
 

@@ -3,44 +3,72 @@
 import { h, table, facts, badge, section, command } from './dom.js';
 import { get, path } from './api.js';
 import { moment, dollars, num, percent, set, span, plural } from './format.js';
-import { groupLink, candidateTable, chosenText, workloadTable, recordTable } from './parts.js';
+import { groupLink, serviceLink, candidateTable, chosenText, workloadTable, recordTable, runsOn } from './parts.js';
 
 export const title = 'Pools';
 
 export const load = async (route, signal) => {
-  const [pools, comparison] = await Promise.all([get('pools', signal), get('comparison', signal).catch(() => null)]);
-  return { pools, comparison };
+  const [pools, comparison, ledgers] = await Promise.all([get('pools', signal), get('comparison', signal).catch(() => null), get('ledger', signal).catch(() => [])]);
+  return { pools, comparison, ledgers };
 };
 
-export function render({ pools: p, comparison }) {
+export function render({ pools: p, comparison, ledgers }) {
   if (!p.configured) return [h('h1', null, 'Pools'), h('p', { class: 'empty' }, 'The configuration has no expander section, so the choice of node groups is not ours.')];
   return [
     h('h1', null, 'Pools'),
     h('p', null, p.mode === 'observe' ? [badge('off', 'observe'), ' Choices are recorded; every option is answered.'] : [badge('ok', 'active'), ' The Cluster Autoscaler gets the choice.'],
       p.frozen && badge('warning', 'frozen'), ` Last asked ${set(p.lastRequest) ? moment(p.lastRequest) : 'never'}.`),
     section('Node groups', groupTable(p)),
-    section('Pools', table('Pools of the configuration', ['Pool', 'Class', 'Capacity', 'Reserved', { name: '$ an hour and node', kind: 'num' }, { name: 'Nodes', kind: 'num' }],
-      p.pools.map((x) => [x.name, x.class || '–', x.capacityType || 'by label', x.exclusive ? 'yes' : 'no', x.hourlyCost ? dollars(x.hourlyCost) : '–', nodesOf(p, x.name)]))),
+    section('Pools', table('Pools of the configuration', ['Pool', 'Class', 'Capacity', 'Reserved', { name: '$ an hour and node', kind: 'num' }, { name: 'Nodes', kind: 'num' }, { name: 'GPUs in use', kind: 'num' }],
+      p.pools.map((x) => [x.name, x.class || '–', x.capacityType || 'by label', x.exclusive ? 'yes' : 'no', x.hourlyCost ? dollars(x.hourlyCost) : '–',
+        sumOf(p, x.name, 'nodes') ?? '–', inUse({ gpusOffered: sumOf(p, x.name, 'gpusOffered'), gpusHeld: sumOf(p, x.name, 'gpusHeld') })]))),
     section('Workloads', table('Where each workload may grow, in order', ['Workload', 'Stages', 'Running on'], p.workloads.map((w) => [w.name, h('ol', { class: 'stages' }, w.stages.map((x) => h('li', null, stageText(x)))), runningText(w)]))),
+    p.packing?.length > 0 && section('Packing', packingTable(p.packing)),
+    section('Base and peak', baseTable(ledgers)),
     comparison && section('Against least-waste', sums(comparison)),
     section('In a terminal', command('One node group in a terminal', `warmpool explain group ${p.groups[0]?.id ?? 'ID'} --server ${location.origin}`)),
   ];
 }
 
-function nodesOf(p, pool) {
-  const counts = p.groups.filter((g) => g.pool === pool && g.nodes !== null).map((g) => g.nodes);
-  return counts.length ? counts.reduce((a, b) => a + b, 0) : '–';
+/** sumOf adds up a count of the groups of a pool; null where none of them is known. */
+function sumOf(p, pool, name) {
+  const counts = p.groups.filter((g) => g.pool === pool && g[name] !== null).map((g) => g[name]);
+  return counts.length ? counts.reduce((a, b) => a + b, 0) : null;
 }
 
 const word = (name) => ({ name, kind: 'word' });
 const count = (v) => (v === null || v === undefined ? '–' : v);
+const inUse = (g) => (g.gpusOffered === null || g.gpusHeld === null ? '–' : `${g.gpusHeld} of ${g.gpusOffered}`);
 
 function groupTable(p) {
   return table(`Node groups${p.viewKnown ? '' : ': without a view of the cluster nodes cannot be counted'}`,
-    ['Group', word('Pool'), word('Capacity'), word('GPUs a node'), { name: 'Nodes', kind: 'num' }, { name: 'Ordered', kind: 'num' }, { name: 'Limits', kind: 'num' }, { name: '$ an hour', kind: 'num' }, 'State'],
+    ['Group', word('Pool'), word('Capacity'), word('GPUs a node'), { name: 'Nodes ready', kind: 'num' }, { name: 'GPUs in use', kind: 'num' }, { name: 'Limits', kind: 'num' }, { name: '$ an hour', kind: 'num' }, { name: 'State', kind: 'wide' }],
     p.groups.map((g) => [groupLink(g.id), g.pool || badge('warning', 'none'), g.capacityType || '–', g.gpus ? `${g.gpus} × ${g.gpuModel || 'GPU'}` : 'none',
-      g.nodes === null ? '–' : `${count(g.ready)} ready of ${g.nodes}`, count(g.target), g.max === null ? '–' : `${count(g.min)} to ${g.max}`, dollars(g.hourlyCost), stateOf(g)]),
+      nodesOf(g), inUse(g), g.max === null ? '–' : `${count(g.min)} to ${g.max}`, dollars(g.hourlyCost), stateOf(g)]),
     { empty: 'None is known: the Cluster Autoscaler has not asked yet.', rowClass: (i) => (p.groups[i].held || p.groups[i].backoff ? 'held' : null) });
+}
+
+function nodesOf(g) {
+  if (g.nodes === null) return '–';
+  return [`${count(g.ready)} of ${g.nodes}`, g.target !== null && g.target !== g.nodes && h('span', { class: 'small' }, `, ${g.target} ordered`)];
+}
+
+/** packingTable says where pods are spread over nodes that fewer would hold. */
+function packingTable(all) {
+  const n = (name) => ({ name, kind: 'num' });
+  return table('How the GPUs of nodes with several are used; fragments are free GPUs on nodes in use', ['Group', n('GPUs a node'), n('Nodes in use'), n('Partly'), n('Fragments'), n('Largest gap'), n('Nodes that would do'), { name: 'Verdict', kind: 'wide' }],
+    all.map((x) => [x.pool ? groupLink(x.pool) : 'no known group', x.perNode, `${x.used} of ${x.nodes}`, x.partial, x.fragments, x.largestFree, x.enough,
+      [x.spreads ? badge('warning', 'spreads') : badge('ok', 'packed'), x.text && ` ${x.text}`, x.sparePerHour ? ` Packing would spare ${dollars(x.sparePerHour)} an hour.` : null]]),
+    { rowClass: (i) => (all[i].spreads ? 'held' : null) });
+}
+
+/** baseTable says what each service runs on, and what last week's demand says about a base on demand. */
+function baseTable(ledgers) {
+  return table('What each service runs on, and last week\'s demand in replicas; advice only, the base is set in the configuration',
+    ['Service', { name: 'Runs on', kind: 'wide' }, { name: '$ an hour', kind: 'num' }, { name: '10th percentile', kind: 'num' }, { name: 'Median', kind: 'num' }, { name: 'Peak', kind: 'num' }, { name: 'Base it would carry', kind: 'num' }],
+    ledgers.map((l) => [serviceLink(l.service, l.service.split('/').at(-1)), runsOn(l), l.costUnknown ? `${dollars(l.hourlyCost)} and ${l.costUnknown} unknown` : dollars(l.hourlyCost),
+      ...(l.base?.peak ? [l.base.p10, l.base.p50, l.base.peak, `${l.base.base}, ${percent(l.base.kept)} of the work`] : ['–', '–', '–', '–'])]),
+    { empty: 'Where replicas run is not known: it takes a view of the cluster and a ScaledObject.' });
 }
 
 function stateOf(g) {
@@ -87,6 +115,7 @@ export const group = {
       h('p', { class: 'crumbs' }, h('a', { href: '#/pools' }, 'Pools')), h('h1', null, g.id),
       facts([['State', stateOf(g)], ['Pool', g.pool || 'none'], ['Capacity', g.capacityType || 'not known'], ['GPUs a node', g.gpus ? `${g.gpus} × ${g.gpuModel || 'GPU'}` : 'none'],
         ['Nodes', g.nodes === null ? 'not known' : `${count(g.ready)} ready of ${g.nodes}, ${count(g.target)} ordered, limits ${count(g.min)} to ${count(g.max)}`],
+        ['GPUs in use', g.gpusOffered === null ? 'not known' : inUse(g)],
         ['$ an hour', dollars(g.hourlyCost)], ['Chosen', g.choices ? `${plural(g.choices, 'time')}, last ${moment(g.lastChosen)}` : 'not as far as the memory reaches'],
         ['Nodes last came', set(g.delivered) ? moment(g.delivered) : null], ['May be tried again', g.held ? `at ${moment(g.held.until)}` : 'now'],
         ['Backoff of the Cluster Autoscaler', g.backoff ? [g.backoff.code, g.backoff.message].filter(Boolean).join(': ') || g.backoff.class : null]]),

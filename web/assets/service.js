@@ -5,11 +5,14 @@ import { get, path } from './api.js';
 import { minute, num, percent, span, plural } from './format.js';
 import { chart } from './chart.js';
 import { meaning } from './reasons.js';
-import { voteTable, signalTable, targetFacts, warningList, reasonList, recordTable, limitText, jsonBlock, prewarmText } from './parts.js';
+import { voteTable, signalTable, targetFacts, warningList, reasonList, recordTable, limitText, jsonBlock, prewarmText, ledgerParts } from './parts.js';
 
 export const title = (route) => route.id.split('/').at(-1);
 
-export const load = (route, signal) => get(`services/${path(route.id)}`, signal);
+export const load = async (route, signal) => {
+  const [service, ledger] = await Promise.all([get(`services/${path(route.id)}`, signal), get(`ledger/${path(route.id)}`, signal).catch(() => null)]);
+  return { ...service, ledger };
+};
 
 const slot = 5 * 60e3;
 
@@ -30,6 +33,7 @@ export function render(s, route, width) {
     s.warnings.length > 0 && warningList(s.warnings, ''),
     charts(s, width),
     section('Why this target', voteTable(d), signalTable(d), h('h3', null, 'Rules that applied'), reasonList(d.reasons)),
+    s.ledger && section('What it runs on', s.ledger.known ? ledgerParts(s.ledger) : h('p', { class: 'empty' }, ['Where its replicas run is not known: it takes a view of the cluster and a ScaledObject.', s.ledger.base && ` On-demand base: ${s.ledger.base.text}.`])),
     s.outlook ? outlook(s) : section('Forecast', h('p', { class: 'empty' }, 'No forecast is configured for this service.')),
     section('Recent changes', recordTable('The newest recorded changes of the target', s.recent, 'None is in memory.'),
       h('p', null, h('a', { href: `#/decisions?kind=scaler&subject=${encodeURIComponent(d.service)}` }, 'All in memory'))),
