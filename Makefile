@@ -65,9 +65,9 @@ test-keda: build ## KEDA's own client against the running server (its build take
 	cd test/keda && WARMPOOL_BINARY=$(CURDIR)/bin/warmpool $(GO) test -count=1 -timeout 20m ./...
 
 .PHONY: e2e
-e2e: build $(BIN)/prometheus $(BIN)/helm ## warmpool on a real control plane with KEDA (its build takes minutes when cold)
+e2e: build $(BIN)/prometheus $(BIN)/promtool $(BIN)/helm ## warmpool on a real control plane with KEDA (its build takes minutes when cold)
 	GO=$(GO) tools/control-plane/build.sh .cache/control-plane
-	WARMPOOL_E2E=1 WARMPOOL_BINARY=$(CURDIR)/bin/warmpool $(GO) test -count=1 -timeout 20m ./test/cluster/
+	WARMPOOL_E2E=1 WARMPOOL_BINARY=$(CURDIR)/bin/warmpool $(GO) test -count=1 -timeout 40m -parallel 8 ./test/cluster/
 
 .PHONY: test-web
 test-web: build ## The operator's page in headless Chromium (skipped without one; WARMPOOL_REQUIRE_CHROMIUM=1 insists)

@@ -86,13 +86,7 @@ func TestInstancesAgree(t *testing.T) {
 	}
 
 	e.warmpool.stop(syscall.SIGKILL) // it held the Lease: it was first
-	t.Cleanup(func() {
-		if e.warmpool.process.ended() {
-			if err := e.warmpool.start(t.Context()); err != nil && t.Context().Err() == nil {
-				t.Error(err)
-			}
-		}
-	})
+	e.restoreAfter(t)
 	w.holds(t, 9, 6*hpaSync)
 	e.exporter.load("instances", 12)
 	if seen := w.reaches(t, 12, 90*time.Second); slices.Min(seen) < 9 {

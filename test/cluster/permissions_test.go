@@ -19,6 +19,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/warmpool/warmpool/bench/load/caclient"
 	"github.com/warmpool/warmpool/link"
@@ -371,4 +372,51 @@ func (e *environment) spreadNodes(t *testing.T) (spot, onDemand *nodeGroup) {
 		t.Cleanup(func() { _ = e.clients.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}) })
 	}
 	return spot, onDemand
+}
+
+// The permission to patch pods is for all of a pod; the chart's policy leaves the deletion cost of it.
+func TestOnlyTheDeletionCostMayBePatched(t *testing.T) {
+	e := running(t)
+	config, err := e.restConfig(e.warmpool.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = e.applyText(t.Context(), `
+apiVersion: v1
+kind: Pod
+metadata: {name: patched, namespace: e2e, labels: {app: patched}, annotations: {note: before}}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers: [{name: engine, image: engine}]
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = e.clients.CoreV1().Pods("e2e").Delete(context.Background(), "patched", metav1.DeleteOptions{})
+	})
+	patch := func(text string) error { // nothing stays, so that the order does not matter
+		dry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
+		_, err := ours.CoreV1().Pods("e2e").Patch(t.Context(), "patched", types.StrategicMergePatchType, []byte(text), dry)
+		return err
+	}
+	for name, text := range map[string]string{
+		"label":              `{"metadata":{"labels":{"app":"other"}}}`,
+		"new label":          `{"metadata":{"labels":{"more":"x"}}}`,
+		"annotation":         `{"metadata":{"annotations":{"note":"after"}}}`,
+		"annotation removed": `{"metadata":{"annotations":{"note":null}}}`,
+		"new annotation":     `{"metadata":{"annotations":{"more":"x"}}}`,
+		"image":              `{"spec":{"containers":[{"name":"engine","image":"other"}]}}`,
+		"finalizer":          `{"metadata":{"finalizers":["example.com/kept"]}}`,
+		"cost and more":      `{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"-1020","more":"x"}}}`,
+	} {
+		eventually(t, 30*time.Second, name, func() error { return refusedBy(patch(text), "may change nothing of a pod but") })
+	}
+	if err := patch(`{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"-1020"}}}`); err != nil {
+		t.Errorf("the deletion cost cannot be written: %v", err)
+	}
 }

@@ -17,7 +17,9 @@ const (
 
 	day = 24 * time.Hour
 
-	quiet, busy = 2.0, 12.0 // requests per second; a replica carries one
+	// Requests per second, and the replicas that they need: each carries one.
+	quiet, busy                 = 1.5, 11.5
+	quietReplicas, busyReplicas = 2, 12
 )
 
 // A past is what a service has seen for weeks: every day the same, with a busy hour that begins at a time of the day.
@@ -60,9 +62,10 @@ func (e *exporter) openMetrics(now time.Time, pasts ...past) []byte {
 func TestPrewarmBeforeAPeak(t *testing.T) {
 	e := running(t)
 	now := time.Now()
-	// The next border of the slots at which everything is ready is when the peak comes within the lead.
+	// The peak comes into sight at the next border of the slots at which everything is ready: for a lead of two slots the
+	// order looks at the first, the second and the fourth slot ahead.
 	rise := now.Add(30 * time.Second).Truncate(slot).Add(slot)
-	soon := past{"prewarm", rise.Add(lead - slot)}
+	soon := past{"prewarm", rise.Add(3 * slot)}
 	later := past{"prewarm-later", soon.busy.Add(8 * time.Hour)}
 	e.exporter.set(soon.series(""), quiet)
 	e.exporter.set(later.series(""), quiet)
@@ -70,14 +73,16 @@ func TestPrewarmBeforeAPeak(t *testing.T) {
 		t.Fatal(err)
 	}
 	deploy := func(p past) workload {
-		return e.deploy(t, p.service, int(quiet), "scaledobject-metadata.yaml", func(spec map[string]any) {
+		return e.deploy(t, p.service, quietReplicas, "scaledobject-metadata.yaml", func(spec map[string]any) {
 			trigger := spec["triggers"].([]any)[0].(map[string]any)
 			trigger["metadata"] = map[string]any{
 				"scalerAddress": e.warmpool.dial(e.warmpool.scaler), "enableTLS": "true",
 				"preset": "none", "rateQuery": fmt.Sprintf("sum(gateway_requests_per_second{service=%q})", p.service),
 				"concurrency": "1", "serviceTime": "1s", "maxUtilization": "1", "minReplicas": "1", "maxReplicas": "30",
-				"startupLead": lead.String(), "forecastMode": "active", "forecastTimeZone": "UTC", "staleAfter": "5s",
-				"scaleDownWindow": "1s",
+				"startupLead": lead.String(), "scaleDownWindow": "1s", "staleAfter": "5s",
+				"forecastMode": "active", "forecastTimeZone": "UTC",
+				// A slot that is short costs as much as 120 replicas in it, so the whole busy hour is worth its replicas.
+				"forecastCostReplicaHour": "1", "forecastCostShortStep": "10",
 			}
 		})
 	}
@@ -92,17 +97,17 @@ func TestPrewarmBeforeAPeak(t *testing.T) {
 		})
 	}
 	for time.Until(rise) > 5*time.Second {
-		one.holds(t, int(quiet), time.Second)
-		other.holds(t, int(quiet), time.Second)
+		one.holds(t, quietReplicas, time.Second)
+		other.holds(t, quietReplicas, time.Second)
 	}
 
-	seen := one.reaches(t, int(busy), time.Until(rise)+time.Minute)
+	seen := one.reaches(t, busyReplicas, time.Until(rise)+time.Minute)
 	if early := time.Until(soon.busy); early <= 0 {
 		t.Errorf("the replicas came %v after the peak", -early)
 	} else {
 		t.Logf("%v replicas %v before the peak", seen, early.Round(time.Second))
 	}
-	if slices.Max(seen) > int(1.5*busy) || slices.Min(seen) < int(quiet) {
+	if slices.Max(seen) > busyReplicas || slices.Min(seen) < quietReplicas {
 		t.Errorf("on the way to the peak it passed %v", seen)
 	}
 	d, err := one.decision()
@@ -112,7 +117,7 @@ func TestPrewarmBeforeAPeak(t *testing.T) {
 	if value, err := e.metrics.value(t.Context(), soon.series("")); err != nil || value != quiet {
 		t.Errorf("the traffic is %v, error %v, want it to be as before", value, err)
 	}
-	other.holds(t, int(quiet), 2*hpaSync)
+	other.holds(t, quietReplicas, 2*hpaSync)
 }
 
 // A decision is what is asked of one on its service's page.

@@ -114,6 +114,7 @@ func TestChartRefuses(t *testing.T) {
 		{"no issuer", "issuerRef", []string{"tls.mode=certManager"}},
 		{"no secret", "secretName", []string{"tls.mode=secret"}},
 		{"metrics without token", "tokenSecret", []string{"serviceMonitor.enabled=true"}},
+		{"a rule without its permission", "rbac.podDeletionCost", []string{"config.spot.onDemandFirstScaleIn=true"}},
 		{"expander without section", "config.expander", []string{"config.expander=null"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
