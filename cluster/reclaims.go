@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/warmpool/warmpool/link"
 )
 
 const (
@@ -27,6 +29,8 @@ type reclaimRecords struct {
 // reclaimRecord is that of one group, by hour.
 type reclaimRecord struct {
 	hours []exposure
+	// lately are the times of the losses within link.LossWindow, oldest first.
+	lately []time.Time
 }
 
 type exposure struct {
@@ -68,6 +72,26 @@ func (r *reclaimRecords) lose(id string, uid types.UID, now time.Time) {
 	}
 	r.noticed[uid] = now
 	r.at(id, now).lost++
+	record := r.by[id]
+	record.lately = append(record.since(now), now)
+}
+
+// since are the losses that count together now.
+func (r *reclaimRecord) since(now time.Time) []time.Time {
+	return slices.DeleteFunc(r.lately, func(at time.Time) bool { return now.Sub(at) > link.LossWindow })
+}
+
+// lately counts the losses of a group that count together now, and tells when the newest was.
+func (r *reclaimRecords) lately(id string, now time.Time) (lost int, newest time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if record := r.by[id]; record != nil {
+		record.lately = record.since(now)
+		if lost = len(record.lately); lost > 0 {
+			newest = record.lately[lost-1]
+		}
+	}
+	return lost, newest
 }
 
 // at is the current hour of a group.
@@ -121,7 +145,7 @@ func (r *reclaimRecords) lostBy() map[string]int {
 
 // nodeChanged counts a notice of the provider.
 func (c *Cluster) nodeChanged(before, after *node) {
-	if after.reclaimed && !before.reclaimed {
+	if (after.reclaimed && !before.reclaimed) || (after.noticed && !before.noticed && !after.leaving) {
 		c.loseNode(after)
 	}
 }

@@ -253,6 +253,7 @@ func (b *builder) finish() {
 	b.view.Groups = make(map[string]expander.GroupView, len(b.groups))
 	for id, g := range b.groups {
 		g.ReclaimsPerHour = b.cluster.reclaims.rate(id, b.now)
+		g.Lost, g.LostAt = b.cluster.reclaims.lately(id, b.now)
 		b.view.Groups[id] = *g
 	}
 	b.view.Known = b.cluster.nodes.readable() && b.cluster.status.readable() && len(b.status) > 0

@@ -132,12 +132,18 @@ func TestReclaims(t *testing.T) {
 		if want := 2.0 / 4; rate < want*0.98 || rate > want*1.02 {
 			t.Errorf("rate %v, want about %v: two losses in an hour with four nodes", rate, want)
 		}
+		if g := w.groups()["spot-1"]; g.Lost != 2 || time.Since(g.LostAt) > 3*time.Second {
+			t.Errorf("%d lost lately, the newest at %v; want 2, just now", g.Lost, g.LostAt)
+		}
 		if rate := w.groups()["firm-1"].ReclaimsPerHour; rate != -1 {
 			t.Errorf("rate %v of a group that is not spot", rate)
 		}
 		w.wait(25 * time.Hour)
 		w.changeNode("d", func(n *corev1.Node) { n.Labels["changed"] = "yes" })
 		w.wait(2 * time.Second)
+		if g := w.groups()["spot-1"]; g.Lost != 0 || !g.LostAt.IsZero() {
+			t.Errorf("%d lost lately a day later, at %v", g.Lost, g.LostAt)
+		}
 		if rate := w.groups()["spot-1"].ReclaimsPerHour; rate != 0 {
 			t.Errorf("rate %v a day later, want 0", rate)
 		}

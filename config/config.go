@@ -74,7 +74,7 @@ type Freeze struct {
 }
 
 // Spot is the link between the halves on spot capacity.
-type Spot struct{ OnDemandFirstScaleIn, ReplaceAtNotice, SuspectNodes bool }
+type Spot struct{ OnDemandFirstScaleIn, ReplaceAtNotice, HoldAfterLoss, SuspectNodes bool }
 
 // Rebalance moves services from fall-back to spot nodes; Mode is off.
 type Rebalance struct{ Mode string }

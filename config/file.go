@@ -109,6 +109,7 @@ type freezeFile struct {
 type spotFile struct {
 	OnDemandFirstScaleIn bool `key:"onDemandFirstScaleIn" default:"true" doc:"write controller.kubernetes.io/pod-deletion-cost so that fall-back nodes empty first"`
 	ReplaceAtNotice      bool `key:"replaceAtNotice" default:"true" doc:"a reclaim notice orders the replacement at once"`
+	HoldAfterLoss        bool `key:"holdAfterLoss" default:"true" doc:"a spot group that lost a tenth of its nodes within five minutes is left alone as after a suspected failure"`
 	SuspectNodes         bool `key:"suspectNodes" default:"true" doc:"a node on its way for longer than its pool's learnt boot time counts as missing, once"`
 }
 

@@ -87,7 +87,7 @@ func TestFullServices(t *testing.T) {
 	if c.EvaluationInterval != 15*time.Second || c.ActivationInterval != time.Second || c.Prometheus.Timeout != 2*time.Second || c.Prometheus.MaxConcurrent != 8 {
 		t.Errorf("general settings: %+v", c)
 	}
-	if c.LargeRequests != (LargeRequests{64 << 20, 384 << 20, 1}) || c.Spot != (Spot{true, true, true}) || c.Rebalance.Mode != "off" || c.Decisions.Ring != 10000 {
+	if c.LargeRequests != (LargeRequests{64 << 20, 384 << 20, 1}) || c.Spot != (Spot{true, true, true, true}) || c.Rebalance.Mode != "off" || c.Decisions.Ring != 10000 {
 		t.Errorf("other sections: %+v %+v %+v %+v", c.LargeRequests, c.Spot, c.Rebalance, c.Decisions)
 	}
 	if got := warningCodes(c); got != "forecast-without-history" {

@@ -179,4 +179,3 @@ func TestNotesThatCannotBeRead(t *testing.T) {
 		}
 	}
 }
-

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -202,10 +203,22 @@ func (e *Engine) learnBoots(at time.Time) {
 	l.watched = watched
 }
 
-// suspected adds the orders that are late, by this instance or by the one that computes, to what the expander sees of
-// failures.
+// lossesIn are the losses of nodes that count as failures of their groups.
+func lossesIn(view expander.View) []expander.Failure {
+	var out []expander.Failure
+	for _, id := range slices.Sorted(maps.Keys(view.Groups)) {
+		if g := view.Groups[id]; link.Reclaimed(g.Lost, g.Nodes) {
+			out = append(out, expander.Failure{At: g.LostAt, GroupID: id, Class: expander.FailureStock, Reason: "reclaimed", Suspected: true})
+		}
+	}
+	return out
+}
+
+// suspected adds the orders that are late, by this instance or by the one that computes, and losses of nodes to what the
+// expander sees of failures.
 func (e *Engine) suspected(view expander.View) expander.View {
 	told := e.heard().Late
+	view.Failures = slices.Clone(view.Failures) // others read it
 	l := &e.links
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,7 +227,7 @@ func (e *Engine) suspected(view expander.View) expander.View {
 		for _, late := range all {
 			if !seen[late.Attempt] {
 				seen[late.Attempt] = true
-				view.Failures = append(slices.Clip(view.Failures), expander.Failure{
+				view.Failures = append(view.Failures, expander.Failure{
 					At: late.Since, GroupID: late.Pool, Class: expander.FailureOther, Reason: "late", Suspected: true,
 				})
 			}
@@ -224,6 +237,9 @@ func (e *Engine) suspected(view expander.View) expander.View {
 		add(one.late)
 	}
 	add(told)
+	if e.config.Load().Spot.HoldAfterLoss {
+		view.Failures = append(view.Failures, lossesIn(view)...)
+	}
 	slices.SortStableFunc(view.Failures, func(a, b expander.Failure) int { return a.At.Compare(b.At) })
 	return view
 }

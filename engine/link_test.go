@@ -413,3 +413,51 @@ func leadIsCold(t *testing.T, b *bridged) {
 		t.Errorf("starts of 2 min on nodes that boot 3 min: %v s, want 300 s", d.Lead.StartSeconds)
 	}
 }
+
+// A spot group that lost its nodes is left alone as after a failed order: the replacements are ordered elsewhere at once,
+// and come back to it when the suspicion is over. A large group that loses one node of many stays in use.
+func TestLossHoldsThePool(t *testing.T) { inBoth(t, "0", lossHoldsThePool) }
+
+func lossHoldsThePool(t *testing.T, b *bridged) {
+	lose := func(lost, left int) {
+		g := b.groups["spot-a"]
+		g.Nodes, g.Registered, g.Target, g.Lost, g.LostAt = left, left, left, lost, b.now
+		b.groups["spot-a"] = g
+	}
+	if got := b.ask("before"); got != "spot-a" {
+		t.Fatalf("ordered from %s before any loss", got)
+	}
+	b.now = b.now.Add(time.Minute)
+	lose(1, 40)
+	if got := b.ask("one-of-many"); got != "spot-a" {
+		t.Errorf("ordered from %s after one node of 41 was lost", got)
+	}
+	b.now = b.now.Add(time.Minute)
+	lose(4, 0)
+	if got := b.ask("p0", "p1"); got != "od-a" {
+		t.Errorf("ordered from %s right after all its nodes were lost", got)
+	}
+	lost := b.now
+	g := b.groups["spot-a"]
+	g.Lost = 0
+	b.groups["spot-a"] = g
+	b.now = lost.Add(9 * time.Minute)
+	if got := b.ask("p2"); got != "od-a" {
+		t.Errorf("ordered from %s nine minutes after the loss", got)
+	}
+	b.now = lost.Add(12 * time.Minute)
+	if got := b.ask("p3"); got != "spot-a" {
+		t.Errorf("ordered from %s twelve minutes after the loss", got)
+	}
+}
+
+func TestLossRuleCanBeOff(t *testing.T) {
+	b := newBridged(t, "0")
+	off := *b.config.Load()
+	off.Spot.HoldAfterLoss = false
+	b.config.Store(&off)
+	b.groups["spot-a"] = expander.GroupView{Max: 100, Lost: 4, LostAt: b.now}
+	if got := b.ask("p0"); got != "spot-a" {
+		t.Errorf("ordered from %s with the rule off", got)
+	}
+}

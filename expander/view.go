@@ -31,6 +31,10 @@ type GroupView struct {
 	ReadyNodes int
 	// ReclaimsPerHour is the observed rate of spot losses per node and hour; negative is unknown.
 	ReclaimsPerHour float64
+	// Lost counts the spot nodes that were taken back, or given notice, within the last minutes; LostAt is the newest of
+	// those times.
+	Lost   int
+	LostAt time.Time
 }
 
 // UnknownGroup is a GroupView that knows nothing.

@@ -2,10 +2,12 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/warmpool/warmpool/bench/sim"
 	"github.com/warmpool/warmpool/expander"
+	"github.com/warmpool/warmpool/link"
 )
 
 // policy is one way to run a service.
@@ -17,6 +19,8 @@ type policy struct {
 	memory time.Duration
 	// deletionCost, replace and suspect are the rules of package link.
 	deletionCost, replace, suspect bool
+	// losses holds a group back for a while after it lost nodes.
+	losses bool
 	// patient pods try every spot group that is not held back before they fall back; others do after one failed attempt.
 	patient bool
 	// base is the share of replicas on on-demand.
@@ -63,6 +67,8 @@ type realExpander struct {
 	templates []expander.Group
 	history   expander.History
 	base      bool
+	// asked is when it was asked last.
+	asked int
 }
 
 func compile(p policy, groups []*group) *expander.Policy {
@@ -113,7 +119,7 @@ func (e *realExpander) choose(w *world, pending []*pod, offered []*group) *group
 		req.Options = append(req.Options, expander.Option{GroupID: g.id, NodeCount: len(pending), Pods: all})
 	}
 	d, next := expander.Select(e.policy, e.view(w), req, e.history, clock(w.now))
-	e.history = next
+	e.history, e.asked = next, w.now
 	if len(d.Answer) == 0 {
 		return nil
 	}
@@ -136,7 +142,16 @@ func (e *realExpander) view(w *world) expander.View {
 		}
 		v.Groups[g.id] = seen
 		for _, at := range g.failures {
+			if at < e.asked {
+				continue // told before, and kept in the history
+			}
 			v.Failures = append(v.Failures, expander.Failure{At: clock(at), GroupID: g.id, Class: expander.FailureStock})
+		}
+	}
+	for _, g := range w.groups {
+		g.lost = slices.DeleteFunc(g.lost, func(at int) bool { return w.since(at) > link.LossWindow })
+		if n := len(g.lost); w.p.losses && link.Reclaimed(n, g.registered) {
+			v.Failures = append(v.Failures, expander.Failure{At: clock(g.lost[n-1]), GroupID: g.id, Class: expander.FailureStock, Suspected: true})
 		}
 	}
 	for _, l := range w.late {

@@ -34,7 +34,9 @@ type group struct {
 	backoffUntil, lastFailure int
 	backoff                   time.Duration
 	failures                  []int
-	registered                int
+	// lost is when nodes were last lost, or announced to be.
+	lost       int
+	registered int
 }
 
 // pod is one replica. Times are ticks; -1 is never.
@@ -166,6 +168,7 @@ func (w *world) reclaim() {
 		}
 		for _, n := range alive[:min(len(alive), w.toKill(g, len(alive)))] {
 			n.dieAt = w.now + ticksOf(w.c.notice)
+			g.lost = w.now
 			if n.pod != nil {
 				n.pod.doomed = w.now
 			}
