@@ -18,9 +18,6 @@ import (
 	pb "github.com/warmpool/warmpool/proto/externalscaler"
 )
 
-// callLimit is the deadline of a call; KEDA's own is about as long.
-const callLimit = 3 * time.Second
-
 // ScaledObject is the object of a model as KEDA names it, with a policy in its metadata.
 func ScaledObject(model int, forecast bool) *pb.ScaledObjectRef {
 	metadata := map[string]string{
@@ -192,7 +189,7 @@ func (c *clients) register(ctx context.Context, p *polled, request *pb.GetMetric
 		return err
 	})
 	for {
-		limited, cancel := context.WithTimeout(ctx, callLimit)
+		limited, cancel := context.WithTimeout(ctx, c.o.CallLimit)
 		err := ask(limited, p, request)
 		cancel()
 		if err == nil {
@@ -209,7 +206,7 @@ func (c *clients) register(ctx context.Context, p *polled, request *pb.GetMetric
 
 // call counts a call and returns the seconds that it took. What the end of the run cuts off is not counted.
 func (c *clients) call(ctx context.Context, method string, do func(context.Context) error) float64 {
-	limited, cancel := context.WithTimeout(ctx, callLimit)
+	limited, cancel := context.WithTimeout(ctx, c.o.CallLimit)
 	defer cancel()
 	started := time.Now()
 	err := do(limited)

@@ -37,6 +37,8 @@ type Options struct {
 	// Sample is the time between two readings of the server's own metrics. It should not divide Evaluate, so that the
 	// age of the board is seen at all phases.
 	Sample time.Duration
+	// CallLimit is the deadline of a call of KEDA.
+	CallLimit time.Duration
 	// Log tells how it goes; nil does not.
 	Log *slog.Logger
 }
@@ -47,7 +49,7 @@ func Defaults() Options {
 		Objects: 1000, Few: 4, Many: 200, Streams: 100, Forecasts: 100,
 		Poll: 15 * time.Second, Evaluate: 15 * time.Second,
 		Wave: load.Wave{Groups: 60, Pods: 500}, Burst: 10 * time.Second,
-		Warmup: 4 * time.Minute, WarmupBurst: 5 * time.Second, For: 10 * time.Minute, Sample: 7 * time.Second,
+		Warmup: 4 * time.Minute, WarmupBurst: 5 * time.Second, For: 10 * time.Minute, Sample: 7 * time.Second, CallLimit: 3 * time.Second,
 	}
 }
 
@@ -57,7 +59,7 @@ func (o *Options) check() error {
 		return errors.New("a run needs the binary of the server, the command of the constant one, and a directory")
 	case o.Objects < 2 || o.Few < 1 || o.Many < 1 || o.Streams > o.Objects || o.Forecasts > o.Objects:
 		return errors.New("a run needs two objects, a connection of each kind, and not more streams and forecasts than objects")
-	case o.Poll <= 0 || o.Evaluate <= 0 || o.For <= 0 || o.Burst <= 0 || o.WarmupBurst <= 0 || o.Sample <= 0:
+	case o.Poll <= 0 || o.Evaluate <= 0 || o.For <= 0 || o.Burst <= 0 || o.WarmupBurst <= 0 || o.Sample <= 0 || o.CallLimit <= 0:
 		return errors.New("the times of a run must be above zero")
 	}
 	if o.Log == nil {

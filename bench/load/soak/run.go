@@ -30,7 +30,7 @@ func Run(ctx context.Context, o Options) (result *Result, err error) {
 	go func() { _ = metrics.Serve(listener) }()
 	defer func() { _ = metrics.Close() }()
 
-	s, err := NewServer(o.Binary, o.Dir, configuration(&o, "http://"+listener.Addr().String()))
+	s, err := NewServer(o.Binary, o.Dir, filepath.Join(o.Dir, "tls"), configuration(&o, "http://"+listener.Addr().String()))
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +65,8 @@ func startConstant(o *Options, s *Server) (*plainServer, error) {
 			return nil, err
 		}
 	}
-	files := filepath.Join(s.Dir, "tls")
 	var err error
-	c.process, err = Launch(o.Dir, "constant", append(o.Constant, c.plain, c.encrypted, filepath.Join(files, "tls.crt"), filepath.Join(files, "tls.key"))...)
+	c.process, err = Launch(o.Dir, "constant", append(o.Constant, c.plain, c.encrypted, filepath.Join(s.TLS, "tls.crt"), filepath.Join(s.TLS, "tls.key"))...)
 	return c, err
 }
 

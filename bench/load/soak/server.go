@@ -25,23 +25,22 @@ type Server struct {
 	Expander, Scaler, Plain, Admin string
 	// CA is the authority of its certificate, PEM.
 	CA []byte
-	// Dir holds its configuration, certificate, data and log.
-	Dir string
+	// Dir holds its configuration, data and log, TLS its certificate.
+	Dir, TLS string
 
 	command []string
 }
 
-// NewServer prepares an instance with a configuration in a directory; more flags come after the usual ones. Nothing
-// runs until [Server.Start].
-func NewServer(binary, dir, configuration string, more ...string) (*Server, error) {
-	s := &Server{Dir: dir}
+// NewServer prepares an instance with a configuration in a directory of its own and a certificate in one that it may
+// share with others; more flags come after the usual ones. Nothing runs until [Server.Start].
+func NewServer(binary, dir, tls, configuration string, more ...string) (*Server, error) {
+	s := &Server{Dir: dir, TLS: tls}
 	for _, address := range []*string{&s.Expander, &s.Scaler, &s.Plain, &s.Admin} {
 		var err error
 		if *address, err = FreePort(); err != nil {
 			return nil, err
 		}
 	}
-	tls := filepath.Join(dir, "tls")
 	if _, err := server.SelfSigned(tls, []string{"localhost", "127.0.0.1"}); err != nil {
 		return nil, err
 	}
@@ -53,12 +52,15 @@ func NewServer(binary, dir, configuration string, more ...string) (*Server, erro
 		return nil, err
 	}
 	s.command = append([]string{
-		binary, "serve", "--config", s.configuration(), "--data-dir", filepath.Join(dir, "data"), "--kubeconfig", "none",
+		binary, "serve", "--config", s.configuration(), "--data-dir", s.Data(), "--kubeconfig", "none",
 		"--tls-cert", filepath.Join(tls, "tls.crt"), "--tls-key", filepath.Join(tls, "tls.key"),
 		"--expander-listen", s.Expander, "--scaler-listen", s.Scaler, "--scaler-insecure-listen", s.Plain, "--admin-listen", s.Admin,
 	}, more...)
 	return s, nil
 }
+
+// Data is the directory of what it has learnt.
+func (s *Server) Data() string { return filepath.Join(s.Dir, "data") }
 
 func (s *Server) configuration() string { return filepath.Join(s.Dir, "warmpool.yaml") }
 
