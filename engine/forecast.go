@@ -19,8 +19,6 @@ const (
 	slotLength = 5 * time.Minute
 	// historySpan is how far back the predictor reads.
 	historySpan = 35 * 24 * time.Hour
-	// leastCoverage is the share of the readings of a slot that must be valid.
-	leastCoverage = 0.7
 )
 
 // arrivals is one reading of the rate of arrivals, if it is valid.
@@ -80,9 +78,8 @@ func (m *slotMean) add(at time.Time, a arrivals, interval time.Duration) (done f
 }
 
 func (m *slotMean) close(interval time.Duration) finished {
-	expected := math.Max(1, float64(slotLength/interval))
 	f := finished{start: m.start, rate: math.NaN()}
-	if float64(m.valid) >= leastCoverage*expected {
+	if predictor.Covered(m.valid, slotLength, interval) {
 		f.rate, f.ok = m.sum/float64(m.valid), true
 	}
 	return f

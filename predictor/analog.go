@@ -73,13 +73,6 @@ func rootMeanLogRatio(as, bs []float64, mean float64) float64 {
 	return math.Sqrt(sum / float64(n))
 }
 
-// analogValue scales what a past day had at the target's clock time by the
-// ratio of today's level to that day's, to the power of theta.
-func analogValue(v, past, today, mean, theta float64) float64 {
-	r := levelRatio(v, past, today, mean)
-	return v * power(r, math.Log(r), theta)
-}
-
 // power is r to theta where the logarithm of r is at hand.
 func power(r, ln, theta float64) float64 {
 	if theta == 1 {

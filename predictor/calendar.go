@@ -37,20 +37,6 @@ func LoadLocation(name string) (*time.Location, error) {
 	return loc, nil
 }
 
-// Instants returns the instants at which the wall clock of loc shows the given
-// date and time: one as a rule, two where the clock is set back over it. A time
-// that the clock skips yields the first instant after the gap.
-func Instants(loc *time.Location, year int, month time.Month, day, hour, minute int) []time.Time {
-	c := newClock(Calendar{Location: loc}, 1)
-	wall := time.Date(year, month, day, hour, minute, 0, 0, time.UTC).Unix()
-	first, second := c.instants(wall)
-	out := []time.Time{time.Unix(first, 0).UTC()}
-	if second != first {
-		out = append(out, time.Unix(second, 0).UTC())
-	}
-	return out
-}
-
 // DaysBefore goes back whole days on the local clock: 09:30 stays 09:30 across
 // a clock change.
 func DaysBefore(loc *time.Location, at time.Time, days int) time.Time {
@@ -109,7 +95,9 @@ func (c *clock) period(unix int64) zonePeriod {
 	return p
 }
 
-// instants finds when the wall clock shows wall (seconds as if it were UTC).
+// instants finds when the wall clock shows wall (seconds as if it were UTC):
+// once as a rule, twice where it is set back over it, and at the first instant
+// after the gap where it skips it.
 // At most one change of offset within a day either side is assumed.
 func (c *clock) instants(wall int64) (first, second int64) {
 	before, after := c.period(wall-daySeconds), c.period(wall+daySeconds)

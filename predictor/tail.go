@@ -21,15 +21,7 @@ type Tail struct {
 	excess float64 // mean excess over cut
 }
 
-// NewTail builds the distribution of up to 65535 ascending scores.
-func NewTail(ascending []float64) Tail {
-	greater := make([]uint16, len(ascending))
-	for i := range ascending {
-		greater[i] = uint16(len(ascending) - 1 - i)
-	}
-	return newTail(ascending, greater, len(ascending))
-}
-
+// newTail is the distribution of n scores, at most 65535.
 func newTail(values []float64, greater []uint16, n int) Tail {
 	t := Tail{values: values, greater: greater, n: n, cut: math.Inf(1)}
 	if n < smoothTailFrom {

@@ -9,6 +9,21 @@ import (
 
 const digits = 6e-7 // vectors are given to six decimals
 
+// analogOf is what one past day says under one style.
+func analogOf(v, past, today, mean, theta float64) float64 {
+	r := levelRatio(v, past, today, mean)
+	return v * power(r, math.Log(r), theta)
+}
+
+// tailOf is the distribution of distinct ascending scores.
+func tailOf(ascending []float64) Tail {
+	greater := make([]uint16, len(ascending))
+	for i := range ascending {
+		greater[i] = uint16(len(ascending) - 1 - i)
+	}
+	return newTail(ascending, greater, len(ascending))
+}
+
 func TestAnalogValueVectors(t *testing.T) {
 	for _, c := range []struct {
 		v, past, today, mean, theta, want float64
@@ -21,7 +36,7 @@ func TestAnalogValueVectors(t *testing.T) {
 		{0, 20, 25, 30, 0.9, 0},
 		{0, 20, 400, 30, 1, 0},
 	} {
-		closeTo(t, "analog value", analogValue(c.v, c.past, c.today, c.mean, c.theta), c.want, 6e-5)
+		closeTo(t, "analog value", analogOf(c.v, c.past, c.today, c.mean, c.theta), c.want, 6e-5)
 	}
 	closeTo(t, "ratio", levelRatio(40, 20, 25, 30), 1.221239, digits)
 }
@@ -159,11 +174,11 @@ func steps(n int, first, by float64) []float64 {
 }
 
 func TestTailVectors(t *testing.T) {
-	few := NewTail(steps(20, -0.9, 0.1))
+	few := tailOf(steps(20, -0.9, 0.1))
 	for x, want := range map[float64]float64{-1.05: 0.966667, 0.55: 0.252381, 0.95: 0.061905, 2: 0.014286} {
 		closeTo(t, "S of 20", few.Exceed(x), want, digits)
 	}
-	many := NewTail(steps(200, -1.98, 0.02))
+	many := tailOf(steps(200, -1.98, 0.02))
 	closeTo(t, "q95", many.cut, 1.8, digits)
 	closeTo(t, "beta", many.excess, 0.11, digits)
 	for x, want := range map[float64]float64{
@@ -176,7 +191,7 @@ func TestTailVectors(t *testing.T) {
 }
 
 func TestPriceVectors(t *testing.T) {
-	scores := NewTail(steps(200, -1.98, 0.02))
+	scores := tailOf(steps(200, -1.98, 0.02))
 	narrow := Outlook{Value: 44.2, Scale: 6, Tail: scores}
 	wide := Outlook{Value: 44.2, Scale: 12, Tail: scores}
 	for n, want := range map[int]float64{5: 0.678109, 6: 0.344776, 7: 0.011216, 8: 0.000746} {
@@ -276,13 +291,14 @@ func TestClockVectors(t *testing.T) {
 			t.Errorf("a week before %s = %v, want %s", target, got, want)
 		}
 	}
-	got := Instants(mustLoad(t, "America/New_York"), 2027, 3, 14, 2, 30)
-	if len(got) != 1 || !got[0].Equal(instant(t, "2027-03-14T07:00:00Z")) {
-		t.Errorf("a time that does not exist = %v", got)
-	}
-	got = Instants(berlin, 2026, 10, 25, 2, 30)
-	if len(got) != 2 || !got[0].Equal(instant(t, "2026-10-25T00:30:00Z")) || !got[1].Equal(instant(t, "2026-10-25T01:30:00Z")) {
-		t.Errorf("a time that exists twice = %v", got)
+	for _, v := range []struct{ zone, wall, first, second string }{
+		{"America/New_York", "2027-03-14T02:30:00Z", "2027-03-14T07:00:00Z", "2027-03-14T07:00:00Z"}, // does not exist
+		{"Europe/Berlin", "2026-10-25T02:30:00Z", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"},    // exists twice
+	} {
+		first, second := newClock(Calendar{Location: mustLoad(t, v.zone)}, 1).instants(instant(t, v.wall).Unix())
+		if first != instant(t, v.first).Unix() || second != instant(t, v.second).Unix() {
+			t.Errorf("%s in %s is at %v and %v", v.wall, v.zone, time.Unix(first, 0).UTC(), time.Unix(second, 0).UTC())
+		}
 	}
 	c := newClock(Calendar{Location: berlin}, 300)
 	first, second := instant(t, "2026-10-25T00:30:00Z").Unix()/300, instant(t, "2026-10-25T01:30:00Z").Unix()/300

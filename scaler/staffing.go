@@ -2,26 +2,9 @@ package scaler
 
 import "math"
 
-// ErlangB is the share of arrivals that find all n slots busy when those are lost (A. K. Erlang, 1917), for an offered
-// load of a slots. It uses the recursion B(k) = a B(k-1) / (k + a B(k-1)), which is stable for every n.
-func ErlangB(n int, a float64) float64 {
-	b := 1.0
-	for k := 1; k <= n; k++ {
-		b = a * b / (float64(k) + a*b)
-	}
-	return b
-}
-
-// ErlangC is the share of arrivals that have to wait when n slots serve an offered load of a slots. With n <= a the
-// queue grows without bound and the share is 1.
-func ErlangC(n int, a float64) float64 {
-	if a <= 0 {
-		return 0
-	}
-	return waitShare(n, a, ErlangB(n, a))
-}
-
-// waitShare turns Erlang's B into his C.
+// waitShare turns Erlang's B, the share of arrivals that find all n slots busy where those are lost, into his C, the share
+// that has to wait where those queue (A. K. Erlang, 1917), for an offered load of a slots. With n <= a the queue grows
+// without bound and the share is 1.
 func waitShare(n int, a, b float64) float64 {
 	rho := a / float64(n)
 	if n <= 0 || rho >= 1 {
@@ -34,7 +17,7 @@ func waitShare(n int, a, b float64) float64 {
 const maxLoad = 1e5
 
 // Slots is the smallest number of slots with which at most the share wait (between 0 and 1) of the arrivals has to
-// wait, for an offered load of a slots.
+// wait, for an offered load of a slots, by the recursion B(k) = a B(k-1) / (k + a B(k-1)), which is stable for every k.
 func Slots(a, wait float64) int {
 	if !(a > 0) {
 		return 0

@@ -45,10 +45,10 @@ func leadFrom(rule StartupRule, sorted []time.Duration, recorded int) LeadTime {
 	return LeadTime{Seconds: lead.Seconds(), Samples: recorded, Source: source, StartSeconds: start}
 }
 
-// StuckAfter is the age from which a starting pod counts as stuck: the 99 % start time, and not before a configured
-// lead.
-func StuckAfter(rule StartupRule, starts []time.Duration) time.Duration {
-	return max(quantile(withPrior(rule, starts), 0.99), rule.Lead)
+// stuckAfter is the age from which a starting pod counts as stuck: the 99 % start time of the sorted starts, and not
+// before a configured lead.
+func stuckAfter(rule StartupRule, sorted []time.Duration) time.Duration {
+	return max(quantile(sorted, 0.99), rule.Lead)
 }
 
 // ReadyInTime is the probability that a pod of the given age is ready within lead: the share of the recorded starts
@@ -107,7 +107,7 @@ func (e *evaluation) startup() {
 	starts := withPrior(rule, pods.StartTimes)
 	e.d.Lead = leadFrom(rule, starts, len(pods.StartTimes))
 	e.lead = time.Duration(e.d.Lead.Seconds * float64(time.Second))
-	e.stuckAfter = max(quantile(starts, 0.99), rule.Lead)
+	e.stuckAfter = stuckAfter(rule, starts)
 	if !pods.Known {
 		return
 	}

@@ -13,7 +13,8 @@ func seconds(values ...int) []time.Duration {
 	return list
 }
 
-// From llm-d/llm-d-autoscaling#1071: the horizon is a constant, while a pod needs between two and eight minutes.
+// TestLead is the case llm-d-1071 of the predictor: the horizon is a constant, while a pod needs between two and eight
+// minutes.
 func TestLead(t *testing.T) {
 	rule := StartupRule{Prior: 300 * time.Second}
 	for _, c := range []struct {
@@ -27,6 +28,10 @@ func TestLead(t *testing.T) {
 		{seconds(150, 160, 155, 170, 165), 215, "learned"},
 	} {
 		lead := Lead(rule, c.starts)
+		p90 := c.lead - (pollDelay + syncDelay).Seconds()
+		if got := quantile(withPrior(rule, c.starts), 0.9); got.Seconds() != p90 {
+			t.Errorf("%v: 90 %% start in %v, want %v s", c.starts, got, p90)
+		}
 		if lead.Seconds != c.lead || lead.Source != c.source || lead.Samples != len(c.starts) {
 			t.Errorf("%v: %+v, want %v %s", c.starts, lead, c.lead, c.source)
 		}
@@ -42,10 +47,10 @@ func TestLead(t *testing.T) {
 
 func TestStuckAfter(t *testing.T) {
 	starts := seconds(100, 900, 200, 300, 400)
-	if got := StuckAfter(StartupRule{}, starts); got != 900*time.Second {
+	if got := stuckAfter(StartupRule{}, withPrior(StartupRule{}, starts)); got != 900*time.Second {
 		t.Errorf("stuck after %v, want the 99 %% start", got)
 	}
-	if got := StuckAfter(StartupRule{Lead: 20 * time.Minute}, starts); got != 20*time.Minute {
+	if got := stuckAfter(StartupRule{Lead: 20 * time.Minute}, withPrior(StartupRule{}, starts)); got != 20*time.Minute {
 		t.Errorf("stuck after %v, before the configured lead", got)
 	}
 	if starts[1] != 900*time.Second {

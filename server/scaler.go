@@ -46,7 +46,8 @@ func (s *scalerService) GetMetrics(_ context.Context, r *pb.GetMetricsRequest) (
 	if !strings.EqualFold(r.GetMetricName(), name) {
 		return nil, status.Errorf(codes.InvalidArgument, "unknown metric name: this trigger has the metric %q", name)
 	}
-	value := &pb.MetricValue{MetricName: name, MetricValue: int64(d.Replicas), MetricValueFloat: float64(d.Replicas)}
+	integer, float := scaler.Wire(d.Replicas)
+	value := &pb.MetricValue{MetricName: name, MetricValue: integer, MetricValueFloat: float}
 	return &pb.GetMetricsResponse{MetricValues: []*pb.MetricValue{value}}, nil
 }
 

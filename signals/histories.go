@@ -82,15 +82,10 @@ func (b *historyBatch) read(ctx context.Context, from, to time.Time) error {
 	for i := range all {
 		all[i] = i
 	}
-	for start := from; start.Before(to); {
-		end := start.Add(mostPoints / pointsPerSlot * b.slot)
-		if end.After(to) {
-			end = to
+	for _, part := range parts(from, to, step) {
+		if err := b.fill(ctx, all, part.start, part.end); err != nil {
+			return fmt.Errorf("read history from %s: %w", part.start.UTC().Format(time.RFC3339), err)
 		}
-		if err := b.fill(ctx, all, start, end); err != nil {
-			return fmt.Errorf("read history from %s: %w", start.UTC().Format(time.RFC3339), err)
-		}
-		start = end
 	}
 	return nil
 }

@@ -12,21 +12,18 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/warmpool/warmpool/config"
+	"github.com/warmpool/warmpool/predictor"
 	"github.com/warmpool/warmpool/scaler"
 )
 
 const (
-	// mostPoints is the largest number of points per series and request; Prometheus refuses more than 11,000.
-	mostPoints = 10_080
 	// pointsPerSlot is how often a slot of history is looked at.
 	pointsPerSlot = 5
-	// leastCoverage is the share of a slot's points that must be there: a rate over gaps reads low.
-	leastCoverage = 0.7
 )
 
 // Rewind reads what [Reader.Read] would have reported at each multiple of step between two times, both included, and
 // reports all samples of a query at once. It serves to rebuild short windows of many services after a start, in one
-// request per expression: (to-from)/step must be below 10,080.
+// request per expression: (to-from)/step must be below [predictor.MaxQueryPoints].
 func (r *Reader) Rewind(ctx context.Context, from, to time.Time, step time.Duration, services [][]config.Query, report Report) {
 	from, to = ceilTo(from, step), to.Truncate(step)
 	p := newPlan(services, func(q config.Query, value, age *table) ([]scaler.Sample, error) {
@@ -79,7 +76,7 @@ func seriesSamples(q config.Query, value, age *table) ([]scaler.Sample, error) {
 }
 
 // History returns the mean of a query over each slot between two times, NaN where less than 70 % of a slot is known.
-// Both times must be multiples of slot. Only the query's own row is transferred, a week per request.
+// Both times must be multiples of slot. Only the query's own row is transferred, about a week per request.
 func (r *Reader) History(ctx context.Context, q config.Query, from, to time.Time, slot time.Duration) ([]float64, error) {
 	step := slot / pointsPerSlot
 	if step <= 0 || !from.Equal(from.Truncate(slot)) || !to.Equal(to.Truncate(slot)) || to.Before(from) {
@@ -87,17 +84,25 @@ func (r *Reader) History(ctx context.Context, q config.Query, from, to time.Time
 	}
 	slots := newSlots(from, to, slot)
 	q.Expr, q.AgeExpr = onlyRow(q.Expr, q.Match), onlyRow(q.AgeExpr, q.Match)
-	for start := from; start.Before(to); {
-		end := start.Add(mostPoints / pointsPerSlot * slot)
-		if end.After(to) {
-			end = to
+	for _, part := range parts(from, to, step) {
+		if err := r.fill(ctx, slots, q, part.start, part.end, step); err != nil {
+			return nil, fmt.Errorf("read history from %s: %w", part.start.UTC().Format(time.RFC3339), err)
 		}
-		if err := r.fill(ctx, slots, q, start, end, step); err != nil {
-			return nil, fmt.Errorf("read history from %s: %w", start.UTC().Format(time.RFC3339), err)
-		}
-		start = end
 	}
 	return slots.means(), nil
+}
+
+// part is a piece of a history: the points after start up to end.
+type part struct{ start, end time.Time }
+
+// parts cuts the points after from up to to into what one request may ask for, oldest first.
+func parts(from, to time.Time, step time.Duration) []part {
+	ranges := predictor.Ranges(to, step, to.Sub(from)-step)
+	parts := make([]part, len(ranges))
+	for i, r := range ranges {
+		parts[i] = part{r.Start.Add(-step), r.End}
+	}
+	return parts
 }
 
 // fill reads the points after start up to end: a rate at t speaks of the time before t.
@@ -193,7 +198,7 @@ func (s *slots) means() []float64 {
 	means := make([]float64, len(s.sum))
 	for i := range means {
 		means[i] = math.NaN()
-		if float64(s.count[i]) >= leastCoverage*pointsPerSlot {
+		if predictor.Covered(s.count[i], s.slot, s.slot/pointsPerSlot) {
 			means[i] = s.sum[i] / float64(s.count[i])
 		}
 	}

@@ -43,6 +43,13 @@ func run() error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	for _, r := range results {
+		for _, f := range r.figures {
+			if f.Failures > 0 {
+				fmt.Fprintf(os.Stderr, "%s, lead %v: %s failed at %d steps, its loss is infinite\n", r.Name, f.Lead, f.Method, f.Failures)
+			}
+		}
+	}
 	printTables(os.Stdout, results)
 	return nil
 }

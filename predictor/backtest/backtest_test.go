@@ -2,10 +2,12 @@ package backtest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -270,9 +272,79 @@ func TestTooLittleToScore(t *testing.T) {
 	}
 }
 
-func TestRankPutsFailuresLast(t *testing.T) {
-	got := Rank([]Candidate{{Name: "a", Loss: 2.1, Failures: 4}, {Name: "last", Loss: 4.2}, {Name: "profile", Loss: 3.1}})
-	if got[0].Name != "profile" || got[1].Name != "last" || got[2].Name != "a" || !math.IsInf(got[2].Loss, 1) {
-		t.Errorf("ranked %+v", got)
+// offBy forecasts what really comes, off by an error, and fails at some steps.
+type offBy struct {
+	values   []float64
+	step     int
+	by       float64
+	failures []int
+}
+
+func (o *offBy) Observe(float64) { o.step++ }
+
+func (o *offBy) Forecast(ahead int) float64 {
+	if slices.Contains(o.failures, o.step) {
+		return math.NaN()
+	}
+	return o.values[min(o.step-1+ahead, len(o.values)-1)] + o.by
+}
+
+// TestFailuresAreInfiniteLosses is dynamo-14513: of 504 scored steps method a fails at four and is the best at the rest. It
+// must not win, neither by its error nor by what its orders cost.
+func TestFailuresAreInfiniteLosses(t *testing.T) {
+	s := traffic(7, 10*time.Minute, 6)
+	s.Values = s.Values[:2*504]
+	e, err := NewEvaluator(s, Options{PerReplica: 5, Leads: []time.Duration{30 * time.Minute}, Closed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []Figures
+	for _, c := range []struct {
+		name     string
+		loss     float64
+		failures []int
+	}{{"a", 2.1, []int{600, 700, 701, 900}}, {"last", 4.2, nil}, {"profile", 3.1, nil}} {
+		p := Collect(&offBy{values: s.Values, by: c.loss, failures: c.failures}, s.Values, e.Horizons())
+		all = append(all, e.Plain(c.name, p)...)
+		all = append(all, e.Scaled(c.name+"+scale", p, ReactiveScale())...)
+	}
+	slices.SortStableFunc(all, func(a, b Figures) int { return cmp.Compare(a.WAPE, b.WAPE) })
+	var order []string
+	for _, f := range all {
+		order = append(order, f.Method)
+		for what, cost := range map[string]float64{
+			"open": f.Open.CostAt(0.02), "closed": f.Closed.CostAt(0.02), "paid": f.Closed.PaidAt(0.02), "windowless": f.Windowless().CostAt(0.02), "online": f.Online.Cost,
+		} {
+			if failed := f.Failures > 0; math.IsInf(cost, 1) != failed || math.IsNaN(cost) {
+				t.Errorf("%s with %d failures: %s cost %v", f.Method, f.Failures, what, cost)
+			}
+		}
+	}
+	if want := []string{"profile", "profile+scale", "last", "last+scale", "a", "a+scale"}; !slices.Equal(order, want) {
+		t.Errorf("order %v, want %v", order, want)
+	}
+	if all[4].Failures != 4 {
+		t.Errorf("%d failures of a, want 4", all[4].Failures)
+	}
+}
+
+// TestNegativeForecastsMultiplyToNothing is the other half of dynamo-14513: the raw product of -5 requests a second and -400
+// tokens a request is 2000 and would look perfect.
+func TestNegativeForecastsMultiplyToNothing(t *testing.T) {
+	demand := 1.0
+	for _, raw := range []float64{-5, -400} {
+		demand *= Collect(&offBy{values: []float64{raw}}, []float64{7}, []int{1})[1][0]
+	}
+	if off := math.Abs(5*400 - demand); demand != 0 || off != 2000 {
+		t.Errorf("demand %v, off by %v, want 0 and 2000", demand, off)
+	}
+}
+
+// TestShortHistoryIsNoFailure: before a method has its first forecast the last value stands in.
+func TestShortHistoryIsNoFailure(t *testing.T) {
+	values := []float64{3, math.NaN(), 5, 6, 7}
+	p := Collect(&offBy{values: values, failures: []int{1, 2}}, values, []int{1})
+	if want := []float64{3, 3, 6, 7, 7}; !slices.Equal(p[1], want) || p.failures() != 0 {
+		t.Errorf("forecasts %v, want %v without a failure", p[1], want)
 	}
 }

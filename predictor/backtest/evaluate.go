@@ -10,8 +10,11 @@ import (
 
 // Figures are what one method reached on one series at one lead.
 type Figures struct {
-	Method     string
-	Lead       time.Duration
+	Method string
+	Lead   time.Duration
+	// Failures are the steps at which the method failed. With any, every loss is
+	// infinite and no order of it was counted.
+	Failures   int
 	WAPE       float64
 	Coverage   float64 // of the reported 0.9 bound
 	Open       Curve
@@ -93,6 +96,9 @@ func (e *Evaluator) Horizons() []int { return e.horizons }
 
 // Plain evaluates point forecasts with a plain bound.
 func (e *Evaluator) Plain(method string, p Points) []Figures {
+	if n := p.failures(); n > 0 {
+		return e.failed(method, n)
+	}
 	all := map[int]*orders{}
 	for _, h := range e.horizons {
 		all[h] = e.plainOrders(p[h], h)
@@ -102,6 +108,9 @@ func (e *Evaluator) Plain(method string, p Points) []Figures {
 
 // Scaled evaluates point forecasts with a learnt error scale and the price rule.
 func (e *Evaluator) Scaled(method string, p Points, w predictor.ScaleWeights) []Figures {
+	if n := p.failures(); n > 0 {
+		return e.failed(method, n)
+	}
 	all := map[int]*orders{}
 	for _, h := range e.horizons {
 		all[h] = e.scaledOrders(p[h], h, e.options.Calendar, w)
@@ -184,6 +193,20 @@ func (e *Evaluator) figures(method string, p Points, all map[int]*orders, priced
 			f.windowless = e.closedCurve(all, lead, priced, []int{h})
 		}
 		out = append(out, f)
+	}
+	return out
+}
+
+// failed are the figures of a method that failed.
+func (e *Evaluator) failed(method string, failures int) []Figures {
+	var out []Figures
+	lost := Outcome{Cost: math.Inf(1), Paid: math.Inf(1)}
+	for _, lead := range e.options.Leads {
+		never := Curve{Outcomes: []Outcome{lost}}
+		out = append(out, Figures{
+			Method: method, Lead: lead, Failures: failures, WAPE: math.Inf(1),
+			Open: never, Closed: never, Online: lost, windowless: never,
+		})
 	}
 	return out
 }

@@ -13,16 +13,21 @@ type Forecaster interface {
 	Forecast(ahead int) float64
 }
 
-// Points are the forecasts of one method by horizon and step of issue.
+// Points are the forecasts of one method by horizon and step of issue; NaN where
+// it failed.
 type Points map[int][]float64
 
-// Collect runs a forecaster over the values and keeps its forecasts.
+// Collect runs a forecaster over the values and keeps its forecasts. Until it has
+// one the last value stands in. A forecast after that which is no number is a
+// failure and stays one: scored as if it had said the last value, a method could
+// win by failing when it is hard.
 func Collect(f Forecaster, values []float64, horizons []int) Points {
 	out := Points{}
 	for _, h := range horizons {
 		out[h] = make([]float64, len(values))
 	}
 	last := 0.0
+	begun := map[int]bool{}
 	for t, y := range values {
 		if !math.IsNaN(y) {
 			last = y
@@ -30,13 +35,31 @@ func Collect(f Forecaster, values []float64, horizons []int) Points {
 		f.Observe(y)
 		for _, h := range horizons {
 			p := f.Forecast(h)
-			if math.IsNaN(p) || math.IsInf(p, 0) {
+			switch {
+			case !math.IsNaN(p) && !math.IsInf(p, 0):
+				begun[h] = true
+			case begun[h]:
+				p = math.NaN()
+			default:
 				p = last
 			}
 			out[h][t] = max(0, p)
 		}
 	}
 	return out
+}
+
+// failures counts the steps at which a method failed at any horizon.
+func (p Points) failures() int {
+	failed := map[int]bool{}
+	for _, values := range p {
+		for t, v := range values {
+			if math.IsNaN(v) {
+				failed[t] = true
+			}
+		}
+	}
+	return len(failed)
 }
 
 // orders are what a method would order, by setting and step of decision.
