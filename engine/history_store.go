@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/warmpool/warmpool/expander"
 )
@@ -42,9 +43,11 @@ var errCorrupt = errors.New("content is damaged")
 // FileHistory keeps the history in one file, for a single instance.
 type FileHistory struct{ path string }
 
+const historyFile = "expander-history.json"
+
 // NewFileHistory uses the file expander-history.json in a directory, which must exist.
 func NewFileHistory(dir string) FileHistory {
-	return FileHistory{path: filepath.Join(dir, "expander-history.json")}
+	return FileHistory{path: filepath.Join(dir, historyFile)}
 }
 
 // The file is one line with version and checksum of the rest, then JSON: people can read it, and a torn or edited file
@@ -103,9 +106,29 @@ func (f FileHistory) Save(_ context.Context, history expander.History) (expander
 	return history, nil
 }
 
+// temporarySuffix ends the names of files that are being written.
+const temporarySuffix = ".tmp"
+
+// sweep removes what a killed process left of [replaceFile], so that a data directory does not fill up with it. Nobody
+// else may be writing there.
+func sweep(dir string) {
+	for _, name := range []string{historyFile, operationsFile} {
+		left, err := filepath.Glob(filepath.Join(escaped.Replace(dir), name+".*"+temporarySuffix))
+		if err != nil {
+			continue
+		}
+		for _, path := range left {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+// escaped makes a path match itself only.
+var escaped = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+
 // replaceFile writes beside the file and renames, so that a crash leaves the old content or the new one.
 func replaceFile(path string, content []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+temporarySuffix)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,10 @@ type OperationsFile struct{ path string }
 
 // NewOperationsFile uses the file operations.json in a directory, which must exist.
 func NewOperationsFile(dir string) *OperationsFile {
-	return &OperationsFile{filepath.Join(dir, "operations.json")}
+	return &OperationsFile{filepath.Join(dir, operationsFile)}
 }
+
+const operationsFile = "operations.json"
 
 // operationsVersion is that of the layout.
 const operationsVersion = 1

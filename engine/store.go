@@ -48,6 +48,9 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 	}
 	path := filepath.Join(dir, storeFile)
 	db, err := openDB(path)
+	if err == nil || errors.Is(err, errCorrupt) {
+		sweep(dir) // the file is locked, so nobody else writes here
+	}
 	switch {
 	case err == nil:
 		return &Store{db: db, log: log}, nil

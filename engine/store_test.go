@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,34 @@ func openTestStore(t *testing.T, dir string, log *slog.Logger) *Store {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+// What a killed process was writing is removed at the next start, whatever the directory is called, and nothing else is.
+func TestStoreSweeps(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a[b]*?")
+	if err := os.Mkdir(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	keep := []string{"expander-history.json", "operations.json", "expander-history.json.damaged", "decisions.jsonl", "notes.json.1.tmp"}
+	for _, name := range append([]string{"expander-history.json.123.tmp", "operations.json.4.tmp"}, keep...) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	openTestStore(t, dir, nil)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	want := append([]string{storeFile}, keep...)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, left); diff != "" {
+		t.Errorf("files (-want +left):\n%s", diff)
+	}
 }
 
 func TestStoreKeepsStates(t *testing.T) {
