@@ -126,15 +126,15 @@ type Engine struct {
 	// lastTick is when the last whole tick was for, in Unix nanoseconds; 0 before the first.
 	lastTick atomic.Int64
 
-	services   services
-	forecasts  forecasts
-	placement  placement
+	services  services
+	forecasts forecasts
+	placement placement
 	// situations are those of choices, evaluations those of replica targets: many targets must not drive out a choice.
 	situations, evaluations situations
-	lockstep   lockstep
-	links      links
-	hearsay    hearsay
-	operations operations
+	lockstep                lockstep
+	links                   links
+	hearsay                 hearsay
+	operations              operations
 	// failOpen counts requests that kept every option because of a fault; reloadFailing is set from a configuration
 	// that could not be loaded to the next one that could.
 	failOpen      atomic.Int64

@@ -11,8 +11,16 @@ func TestReclaimed(t *testing.T) {
 		lost, nodes int
 		want        bool
 	}{
-		{0, 0, false}, {0, 10, false}, {1, 0, true}, {1, 10, true}, {1, 11, false}, {3, 100, false}, {10, 100, true},
-		{5, 5, true}, {5, -1, false}, {-1, 3, false},
+		{0, 0, false},
+		{0, 10, false},
+		{1, 0, true},
+		{1, 10, true},
+		{1, 11, false},
+		{3, 100, false},
+		{10, 100, true},
+		{5, 5, true},
+		{5, -1, false},
+		{-1, 3, false},
 	} {
 		if got := link.Reclaimed(c.lost, c.nodes); got != c.want {
 			t.Errorf("%d lost of %d: %v", c.lost, c.nodes, got)

@@ -34,8 +34,8 @@ type group struct {
 	backoffUntil, lastFailure int
 	backoff                   time.Duration
 	failures                  []int
-	// lost is when nodes were last lost, or announced to be.
-	lost       int
+	// lost are the times of the last losses, at the notice where there is one.
+	lost       []int
 	registered int
 }
 
@@ -168,7 +168,7 @@ func (w *world) reclaim() {
 		}
 		for _, n := range alive[:min(len(alive), w.toKill(g, len(alive)))] {
 			n.dieAt = w.now + ticksOf(w.c.notice)
-			g.lost = w.now
+			g.lost = append(g.lost, w.now)
 			if n.pod != nil {
 				n.pod.doomed = w.now
 			}
