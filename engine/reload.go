@@ -13,6 +13,13 @@ func (e *Engine) Reload(c *config.Config) error {
 	if c == nil {
 		return errors.New("engine: no configuration to reload")
 	}
+	// Compiled before the lock is taken: many triggers take a second, and nothing new is known or evaluated meanwhile.
+	ready := map[*service]recompiled{}
+	for _, s := range e.services.list() {
+		if s.trigger != nil {
+			ready[s] = recompile(c, s)
+		}
+	}
 	e.membership.Lock()
 	defer e.membership.Unlock()
 	e.config.Store(c)
@@ -22,17 +29,31 @@ func (e *Engine) Reload(c *config.Config) error {
 		if s.trigger == nil {
 			continue
 		}
-		compiled, err := compile(c, *s.trigger)
-		if err != nil {
-			s.broken.Store(&err)
-			e.log.Warn("a trigger no longer resolves", "service", s.id, "error", err)
+		next, ok := ready[s]
+		if !ok { // it came since
+			next = recompile(c, s)
+		}
+		if next.err != nil {
+			s.broken.Store(&next.err)
+			e.log.Warn("a trigger no longer resolves", "service", s.id, "error", next.err)
 			continue
 		}
-		s.next.Store(compiled)
+		s.next.Store(next.service)
 		s.broken.Store(nil)
 	}
 	e.metrics.loaded(c)
 	return nil
+}
+
+// recompiled is a trigger under a configuration, or why it no longer resolves.
+type recompiled struct {
+	service *config.Service
+	err     error
+}
+
+func recompile(c *config.Config, s *service) recompiled {
+	compiled, err := compile(c, *s.trigger)
+	return recompiled{compiled, err}
 }
 
 // ReloadFailed counts a configuration that could not be loaded; the one in force stays.

@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+// BenchmarkReload is a new configuration with 10,000 triggers. What counts is how long a tick, or a trigger that is new,
+// has to wait for it.
+func BenchmarkReload(b *testing.B) {
+	e, _ := fleet(b, 10_000)
+	c := testConfig(b)
+	longest := time.Duration(0)
+	for b.Loop() {
+		done := make(chan error, 1)
+		go func() { done <- e.Reload(c) }()
+		for ended := false; !ended; {
+			select {
+			case err := <-done:
+				if err != nil {
+					b.Fatal(err)
+				}
+				ended = true
+			default:
+				asked := time.Now()
+				e.membership.Lock()
+				waited := time.Since(asked)
+				e.membership.Unlock() //nolint:staticcheck // nothing is done with the lock: how long it takes is the question
+				longest = max(longest, waited)
+				time.Sleep(100 * time.Microsecond)
+			}
+		}
+	}
+	b.ReportMetric(float64(longest.Microseconds())/1000, "longest-wait-ms")
+}
