@@ -167,6 +167,10 @@ func skewOf(now, sent time.Time) time.Duration {
 }
 
 func (e *Engine) receive(p *Published, u *Update, now time.Time, skew time.Duration) {
+	if p.Decision.Replicas < 0 || p.Keep < 0 {
+		e.log.Warn("the leader sent an answer that cannot be one; it is left out", "service", p.ID, "replicas", p.Decision.Replicas, "keep", p.Keep)
+		return
+	}
 	s := e.counterpart(p, now)
 	if s == nil {
 		return // a configured service that this configuration does not have, and nobody can ask for it

@@ -48,7 +48,7 @@ func (e *Engine) takeOver(s *service, at time.Time) {
 func (e *Engine) receivedState(s *service, r *received) (state scaler.State, exact bool) {
 	if len(r.state) > 0 {
 		err := json.Unmarshal(r.state, &state)
-		if err == nil && state.Valid {
+		if err == nil && state.Valid && state.N >= 0 {
 			return state.Shift(r.skew), true
 		}
 		if err != nil {
