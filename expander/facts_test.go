@@ -41,6 +41,7 @@ func TestAcceleratorFacts(t *testing.T) {
 		{"from the configuration", Group{Allocatable: extended("xilinx.com/fpga", 1)}, true, 1, "", 0},
 		{"unknown extended resource", Group{Allocatable: extended("example.com/licence", 1)}, false, 0, "", 0},
 		{"label only, at zero nodes", Group{Labels: map[string]string{"k8s.amazonaws.com/accelerator": "nvidia-tesla-t4"}}, true, 0, "nvidia-tesla-t4", 0},
+		{"a count below 0", Group{Allocatable: extended("nvidia.com/mig-1g.10gb", 7), Labels: map[string]string{"nvidia.com/gpu.count": "-2"}}, true, 0, "", 0},
 		{"claims", Group{Labels: map[string]string{"cloud.google.com/gke-gpu-dra-driver": "true"}}, true, 0, "", 0},
 		{"catalogue", Group{Labels: map[string]string{"node.kubernetes.io/instance-type": "g4dn.12xlarge"}}, true, 4, "T4", 16 << 30},
 		{"own memory label", Group{Allocatable: extended("nvidia.com/gpu", 1), Labels: map[string]string{"gpu.ai/memory-total": "24Gi", "nvidia.com/gpu.memory": "23034"}}, true, 1, "", 24 << 30},
@@ -124,7 +125,9 @@ func TestPoolMatch(t *testing.T) {
 }
 
 func TestWorkloadMatch(t *testing.T) {
-	pod := Pod{Namespace: "ai", PriorityClass: "high", Labels: map[string]string{"tier": "online"}, Tolerations: []Toleration{{Key: "workload", Operator: "Equal", Value: "training"}, {Operator: "Exists"}}}
+	pod := Pod{Namespace: "ai", PriorityClass: "high", Labels: map[string]string{"tier": "online"}, Tolerations: []Toleration{
+		{Key: "workload", Operator: "Equal", Value: "training"}, {Key: "nvidia.com/gpu", Operator: "Exists", Effect: "NoSchedule"}, {Operator: "Exists"},
+	}}
 	for _, test := range []struct {
 		name  string
 		match WorkloadMatch
@@ -135,6 +138,12 @@ func TestWorkloadMatch(t *testing.T) {
 		{"namespace and label", WorkloadMatch{PodLabels: map[string]string{"tier": "online"}, Namespaces: []string{"other"}}, false},
 		{"priority class", WorkloadMatch{PriorityClasses: []string{"low", "high"}}, true},
 		{"toleration", WorkloadMatch{Tolerates: []Taint{{Key: "workload", Value: "training"}}}, true},
+		{"toleration of another value", WorkloadMatch{Tolerates: []Taint{{Key: "workload", Value: "inference"}}}, false},
+		{"toleration, any value", WorkloadMatch{Tolerates: []Taint{{Key: "workload"}}}, true},
+		{"toleration of every value", WorkloadMatch{Tolerates: []Taint{{Key: "nvidia.com/gpu", Value: "present"}}}, true},
+		{"toleration, effect left open", WorkloadMatch{Tolerates: []Taint{{Key: "workload", Effect: "NoSchedule"}}}, true},
+		{"toleration of another effect", WorkloadMatch{Tolerates: []Taint{{Key: "nvidia.com/gpu", Effect: "NoExecute"}}}, false},
+		{"both tolerations", WorkloadMatch{Tolerates: []Taint{{Key: "workload"}, {Key: "spot"}}}, false},
 		{"a toleration of everything is no sign", WorkloadMatch{Tolerates: []Taint{{Key: "dedicated"}}}, false},
 	} {
 		if got := test.match.matches(&pod); got != test.want {
@@ -184,7 +193,7 @@ func TestEstimatedPrice(t *testing.T) {
 }
 
 func TestSelectorsAndTaints(t *testing.T) {
-	labels := map[string]string{"zone": "a", "gpus": "4"}
+	labels := map[string]string{"zone": "a", "gpus": "4", "cores": "10"}
 	for _, test := range []struct {
 		requirement Requirement
 		want        bool
@@ -197,6 +206,10 @@ func TestSelectorsAndTaints(t *testing.T) {
 		{Requirement{"gpus", "Gt", []string{"3"}}, true},
 		{Requirement{"gpus", "Lt", []string{"4"}}, false},
 		{Requirement{"zone", "Gt", []string{"3"}}, false},
+		{Requirement{"cores", "Lt", []string{"11"}}, true},
+		{Requirement{"cores", "Gt", []string{"10"}}, false},
+		{Requirement{"cores", "Gt", []string{"9", "8"}}, false},
+		{Requirement{"cores", "Gt", []string{"0x1"}}, false},
 		{Requirement{"zone", "Unheard", nil}, false},
 	} {
 		if got := test.requirement.matches(labels); got != test.want {
@@ -238,6 +251,8 @@ func TestFailureBlocks(t *testing.T) {
 		{"the second doubles", 1, []FailureRecord{proven(0, FailureStock), proven(2*time.Hour, FailureStock)}, 4 * time.Hour},
 		{"never above the maximum", 8, []FailureRecord{proven(0, FailureStock), proven(time.Hour, FailureOther), proven(2*time.Hour, FailureOther)}, 8 * time.Hour},
 		{"quota", 8, []FailureRecord{proven(0, FailureQuota)}, 2 * time.Hour},
+		{"a later and shorter one ends nothing", 8, []FailureRecord{proven(0, FailureStock), {At: start.Add(time.Hour)}}, 3 * time.Hour},
+		{"two at one time", 1, []FailureRecord{proven(0, FailureQuota), {At: start}}, 2 * time.Hour},
 		{"suspicions do not grow", 8, []FailureRecord{{At: start}, {At: start.Add(time.Hour)}}, 70 * time.Minute},
 	} {
 		t.Run(test.name, func(t *testing.T) {
