@@ -67,6 +67,7 @@ test-keda: build ## KEDA's own client against the running server (its build take
 .PHONY: e2e
 e2e: build $(BIN)/prometheus $(BIN)/promtool $(BIN)/helm ## warmpool on a real control plane with KEDA (its build takes minutes when cold)
 	GO=$(GO) tools/control-plane/build.sh .cache/control-plane
+	GO=$(GO) tools/control-plane/types.sh .cache/types
 	WARMPOOL_E2E=1 WARMPOOL_BINARY=$(CURDIR)/bin/warmpool $(GO) test -count=1 -timeout 40m -parallel 8 ./test/cluster/
 
 .PHONY: test-web

@@ -12,9 +12,14 @@ import (
 
 // applyKEDATypes installs KEDA's types.
 func (p *plane) applyKEDATypes(ctx context.Context) error {
-	crds, err := filepath.Glob(filepath.Join(p.binaries, "keda-crds", "*.yaml"))
+	return p.applyTypes(ctx, filepath.Join(p.binaries, "keda-crds"))
+}
+
+// applyTypes installs the types of a folder.
+func (p *plane) applyTypes(ctx context.Context, folder string) error {
+	crds, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	if err != nil || len(crds) == 0 {
-		return errors.Join(err, fmt.Errorf("no KEDA types in %s", p.binaries))
+		return errors.Join(err, fmt.Errorf("no types in %s", folder))
 	}
 	for _, crd := range crds {
 		if err := p.applyFile(ctx, crd); err != nil {
