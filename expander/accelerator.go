@@ -47,11 +47,12 @@ type amount struct {
 // from zero of some providers carry one on CPU machines.
 func (a Accelerators) amounts(extended map[string]int64) []amount {
 	var found []amount
-	for _, name := range slices.Sorted(maps.Keys(extended)) {
-		if extended[name] > 0 && a.isAccelerator(name) {
-			found = append(found, amount{name, extended[name]})
+	for name, units := range extended { // few of many resources are: sorting those is enough
+		if units > 0 && a.isAccelerator(name) {
+			found = append(found, amount{name, units})
 		}
 	}
+	slices.SortFunc(found, func(x, y amount) int { return strings.Compare(x.resource, y.resource) })
 	return found
 }
 

@@ -27,10 +27,14 @@ const (
 // DemandOf classifies a pod by its accelerators. A resource claim is accelerator demand, of unknown amount unless the
 // claim is known.
 func DemandOf(policy *Policy, pod *Pod) Demand {
+	return demandOf(len(policy.Accelerators.amounts(pod.Requests.Extended)) > 0, pod.claimedGPUs(), pod.Claims)
+}
+
+func demandOf(accelerators bool, claimed int64, claims int) Demand {
 	switch {
-	case len(policy.Accelerators.amounts(pod.Requests.Extended)) > 0 || pod.claimedGPUs() > 0:
+	case accelerators || claimed > 0:
 		return DemandAccelerator
-	case pod.Claims > 0:
+	case claims > 0:
 		return DemandUnknownCount
 	default:
 		return DemandCPU
@@ -60,9 +64,10 @@ type shape struct {
 func (s *shape) wantsAccelerator() bool { return s.demand != DemandCPU || s.ownSelector }
 
 func (p *Policy) newShape(pod *Pod, workload int) shape {
-	s := shape{Pod: pod, workload: workload, demand: DemandOf(p, pod), needed: -1}
+	s := shape{Pod: pod, workload: workload, needed: -1}
 	s.accelerators = p.Accelerators.amounts(pod.Requests.Extended)
 	s.claimed = pod.claimedGPUs()
+	s.demand = demandOf(len(s.accelerators) > 0, s.claimed, pod.Claims)
 	s.gpus = s.claimed
 	for _, a := range s.accelerators {
 		s.gpus = plus(s.gpus, a.units)
