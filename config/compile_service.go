@@ -125,7 +125,7 @@ func (b *serviceBuilder) build(overrides map[string][]scaler.Override) Service {
 			Utilization:  utilizationRule(s.GPUUtilization),
 			Forecast:     scaler.ForecastLimit{MaxPrewarm: float64(s.Forecast.MaxPrewarm)},
 			Startup:      scaler.StartupRule{Lead: time.Duration(s.Startup.Lead.Value), Prior: time.Duration(s.Startup.Prior)},
-			ScaleDown:    scaler.ScaleDown{Window: time.Duration(s.ScaleDown.Window), MaxStep: float64(s.ScaleDown.MaxStep), Period: time.Duration(s.ScaleDown.Period)},
+			ScaleDown:    scaler.ScaleDown{Window: max(shortestWindow, time.Duration(s.ScaleDown.Window)), MaxStep: float64(s.ScaleDown.MaxStep), Period: time.Duration(s.ScaleDown.Period)},
 			IdleAfter:    time.Duration(s.Activation.IdleAfter),
 			StaleAfter:   time.Duration(s.StaleAfter),
 			Frozen:       b.file.Freeze.Scaler,
@@ -141,6 +141,10 @@ func (b *serviceBuilder) build(overrides map[string][]scaler.Override) Service {
 	service.Policy.Hash = hashOf(s, service.Overrides, b.file.Freeze.Scaler, b.file.Freeze.Reason, b.file.Prometheus.Labels)
 	return service
 }
+
+// shortestWindow stands for a scale-down window of 0s: the core takes that for no window at all, and there is always one,
+// as long as the lead.
+const shortestWindow = time.Second
 
 func utilizationRule(g gpuUtilizationFile) scaler.UtilizationRule {
 	return scaler.UtilizationRule{

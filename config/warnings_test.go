@@ -3,6 +3,9 @@ package config
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/warmpool/warmpool/scaler"
 )
 
 const onePool = "pools: [{name: p, match: {labels: {a: b}}}]\n"
@@ -51,6 +54,37 @@ func TestWarnings(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNoWindow: a scale-down window of nothing is as long as the lead, as the warning says, from the file and from metadata.
+func TestNoWindow(t *testing.T) {
+	c := mustParse(t, head+"prometheus: {url: \"http://p\"}\nservices: [{name: s, namespace: n, preset: vllm, perReplica: {concurrency: 4}, replicas: {max: 9}, "+
+		"forecast: {mode: \"off\"}, startup: {lead: 4m}, scaleDown: {window: 0s, maxStep: 0%}}]\n")
+	if got := warningCodes(c); got != "window-below-lead" {
+		t.Errorf("warnings %q", got)
+	}
+	fromTrigger, err := c.ServiceFromMetadata("n", "object", map[string]string{"preset": "vllm", "maxReplicas": "9", "concurrency": "4", "scaleDownWindow": "0s", "scaleDownMaxStep": "0%", "startupLead": "4m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2027, 2, 15, 9, 0, 0, 0, time.UTC)
+	for name, policy := range map[string]scaler.Policy{"file": c.Services[0].Policy, "metadata": fromTrigger.Policy} {
+		policy.Sources = []scaler.Source{{Signal: scaler.Running}}
+		var state scaler.State
+		for _, step := range []struct {
+			after   time.Duration
+			running float64
+			want    int
+		}{{0, 24, 8}, {4 * time.Minute, 1, 8}, {4*time.Minute + time.Second, 1, 1}} {
+			now := at.Add(step.after)
+			in := scaler.Inputs{Signals: map[scaler.Signal][]scaler.Sample{scaler.Running: {{At: now, Value: step.running}}}, CurrentReplicas: -1}
+			var d scaler.Decision
+			d, state = scaler.Evaluate(policy, state, in, now)
+			if d.Replicas != step.want {
+				t.Errorf("%s: %d replicas after %v, want %d", name, d.Replicas, step.after, step.want)
+			}
+		}
 	}
 }
 
