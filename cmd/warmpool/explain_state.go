@@ -66,12 +66,17 @@ func readState(path string) (state, error) {
 	if err != nil {
 		return state{}, fmt.Errorf("read state: %w", err)
 	}
+	return parseState(path, data)
+}
+
+func parseState(path string, data []byte) (state, error) {
 	var f stateFile
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {
 		return state{}, fmt.Errorf("read state %s: %w; \"warmpool explain --help\" shows the form", path, err)
 	}
 	s := state{history: f.History}
 	if f.View != nil {
+		var err error
 		if s.view, err = f.View.view(); err != nil {
 			return state{}, fmt.Errorf("read state %s: %w", path, err)
 		}
