@@ -55,6 +55,7 @@ func NewServer(binary, dir, tls, configuration string, more ...string) (*Server,
 		binary, "serve", "--config", s.configuration(), "--data-dir", s.Data(), "--kubeconfig", "none",
 		"--tls-cert", filepath.Join(tls, "tls.crt"), "--tls-key", filepath.Join(tls, "tls.key"),
 		"--expander-listen", s.Expander, "--scaler-listen", s.Scaler, "--scaler-insecure-listen", s.Plain, "--admin-listen", s.Admin,
+		"--client-connections", "2000", // all clients of a run have one address
 	}, more...)
 	return s, nil
 }
