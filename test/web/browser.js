@@ -12,6 +12,7 @@ export const missing = 'no Chromium found: apt-get install chromium, or give its
 export function launch() {
   return chromium.launch({
     executablePath: executable,
+    timeout: 180e3,
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
   });
 }

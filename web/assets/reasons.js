@@ -27,6 +27,7 @@ const meanings = {
   'hold-starting': 'The last replica is still starting.',
   freeze: 'An operator froze the target.',
   'replacing-doomed': 'Replicas whose machine was given notice are replaced before they are lost.',
+  'back-to-spot': 'A replica moves from a fall-back node to spot: its replacement comes first.',
   'replacing-late': 'Replicas whose node takes longer than usual count as missing and are ordered again.',
   'no-supply': 'No pool can deliver a node now; the target goes no higher than one surge above what is there.',
   'held-by-tolerance': 'The change is within the tolerance of the autoscaler (10 % by default), which will not follow it.',
