@@ -74,11 +74,11 @@ e2e: build $(BIN)/prometheus $(BIN)/promtool $(BIN)/helm ## warmpool on a real c
 test-web: build ## The operator's page in headless Chromium (skipped without one; WARMPOOL_REQUIRE_CHROMIUM=1 insists)
 	@if [ -z "$${WARMPOOL_REQUIRE_CHROMIUM:-}" ] && ! command -v "$${CHROMIUM:-chromium}" chromium-browser google-chrome >/dev/null; then \
 		echo "test-web: skipped, no Chromium found (apt-get install chromium, or give its path in CHROMIUM)"; \
-	else cd test/web && npm ci --silent && WARMPOOL_BINARY=$(CURDIR)/bin/warmpool node --test; fi
+	else cd test/web && npm ci --silent && WARMPOOL_BINARY=$(CURDIR)/bin/warmpool node --test page.test.js; fi
 
 .PHONY: screenshots
 screenshots: build ## The same, and take the pictures of docs/operating.md
-	cd test/web && npm ci --silent && WARMPOOL_REQUIRE_CHROMIUM=1 WARMPOOL_SCREENSHOTS=$(CURDIR)/docs/images WARMPOOL_BINARY=$(CURDIR)/bin/warmpool node --test
+	cd test/web && npm ci --silent && WARMPOOL_REQUIRE_CHROMIUM=1 WARMPOOL_SCREENSHOTS=$(CURDIR)/docs/images WARMPOOL_BINARY=$(CURDIR)/bin/warmpool node --test page.test.js
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint $(BIN)/buf ## Linters, proto lint and breaking changes, generated code
@@ -98,6 +98,10 @@ generate: $(BIN)/buf ## Generate the protocol code
 .PHONY: protocol-release
 protocol-release: $(BIN)/buf ## Record the protocols as released: what later changes must stay compatible with
 	buf build -o proto/released.binpb
+
+.PHONY: config-release
+config-release: ## The same for the configuration: its keys, and what golden configurations compile to
+	$(GO) test ./config -run Released -release
 
 .PHONY: verify
 verify: generate ## Fail when generated code is not committed
@@ -120,6 +124,14 @@ bench: ## The fixed benchmark subset on recorded traces (TRACES=dir); writes doc
 .PHONY: bench-full
 bench-full: ## Every series, need and start-up time: hours; writes docs/benchmarks.md
 	tools/bench.sh -full
+
+.PHONY: load
+load: build ## The real server under 1,000 scaled objects for a quarter of an hour; writes docs/reliability.md
+	$(GO) run ./bench/load/run -binary bin/warmpool -write docs/reliability.md
+
+.PHONY: load-stress
+load-stress: build ## The same with 10,000, in 6 minutes
+	$(GO) run ./bench/load/run -binary bin/warmpool -objects 10000 -few 8 -many 400 -streams 500 -forecasts 200 -warmup 2m -for 4m -write docs/reliability.md
 
 # --- ship
 
