@@ -27,6 +27,9 @@ type Options struct {
 	WatchStalls bool
 	// StallAfter is how long pods may wait in silence, two minutes by default.
 	StallAfter time.Duration
+	// WithoutTargets leaves scaled objects and autoscalers unread, which only the scaler asks for; WithoutClaims leaves
+	// resource claims unread, which only the expander does.
+	WithoutTargets, WithoutClaims bool
 	// WriteCosts lets deletion costs be written on pods; without it [Cluster.WriteCosts] does nothing.
 	WriteCosts bool
 	// Log and Metrics may be nil.

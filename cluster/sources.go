@@ -47,11 +47,13 @@ func (c *Cluster) listSources() {
 		watch:  events.Watch,
 		fields: "involvedObject.kind=ConfigMap,involvedObject.name=" + c.options.StatusName,
 	}, &corev1.Event{}, trimEvent, nil)
-	scalers := k.AutoscalingV2().HorizontalPodAutoscalers(metav1.NamespaceAll)
-	c.autoscalers = add("horizontal pod autoscalers", k, reader{
-		list:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return scalers.List(ctx, o) },
-		watch: scalers.Watch,
-	}, &autoscalingv2.HorizontalPodAutoscaler{}, trimAutoscaler, nil)
+	if !c.options.WithoutTargets {
+		scalers := k.AutoscalingV2().HorizontalPodAutoscalers(metav1.NamespaceAll)
+		c.autoscalers = add("horizontal pod autoscalers", k, reader{
+			list:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return scalers.List(ctx, o) },
+			watch: scalers.Watch,
+		}, &autoscalingv2.HorizontalPodAutoscaler{}, trimAutoscaler, nil)
+	}
 	d := c.options.Clients.Dynamic
 	if d == nil {
 		return
@@ -59,7 +61,12 @@ func (c *Cluster) listSources() {
 	open := func(name, group, resource string, versions []string, trim cache.TransformFunc) *source {
 		return add(name, d, anyVersion(d, group, resource, versions), &unstructured.Unstructured{}, trim, nil)
 	}
-	c.scaledObjects = open("scaled objects", "keda.sh", "scaledobjects", []string{"v1alpha1"}, trimScaledObject)
+	if !c.options.WithoutTargets {
+		c.scaledObjects = open("scaled objects", "keda.sh", "scaledobjects", []string{"v1alpha1"}, trimScaledObject)
+	}
+	if c.options.WithoutClaims {
+		return
+	}
 	claims := []string{"v1", "v1beta2", "v1beta1"}
 	c.claims = open("resource claims", "resource.k8s.io", "resourceclaims", claims, trimClaim)
 	c.claimTemplates = open("resource claim templates", "resource.k8s.io", "resourceclaimtemplates", claims, trimClaim)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -231,10 +232,12 @@ func TestViewDoesNotWaitForEvents(t *testing.T) {
 	inWorld(t, Options{WatchStalls: true}, func() []runtime.Object {
 		return these(podOf("ai", "p", withGPU(1), unschedulable), statusOf(statusNow(groupLine("g", 1, 1, 3, "{}"))))
 	}, func(w *world) {
-		writing := make(chan struct{})
+		writing, seen := make(chan struct{}), make(chan struct{})
+		defer close(seen)
+		began := sync.OnceFunc(func() { close(writing) })
 		w.typed.PrependReactor("create", "events", func(ktesting.Action) (bool, runtime.Object, error) {
-			close(writing)
-			time.Sleep(time.Hour)
+			began()
+			<-seen
 			return true, nil, nil
 		})
 		<-writing // two minutes later

@@ -41,6 +41,7 @@ func openCluster(f *serveFlags, settings *config.Config, registry prometheus.Reg
 	}
 	c.view, err = cluster.New(cluster.Options{
 		Clients: clients, AutoscalerNamespace: f.autoscalerNamespace, History: c.history, WatchStalls: expands,
+		WithoutTargets: !f.half("scaler"), WithoutClaims: !f.half("expander"),
 		WriteCosts: f.half("scaler"), // whether there is anything to write is the engine's business
 		Log:        logger, Metrics: registry,
 	})

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -89,26 +91,23 @@ func grants(roles []role) (all []grant) {
 	return all
 }
 
-// An identity is a copy of the chart's service account and roles in a namespace of its own.
+// An identity is an instance with a service account of its own.
 type identity struct {
 	*environment
-	namespace string
-	server    *server
+	namespace, account string
+	server             *server
 }
 
 // identity copies what the chart grants, but for one part of it.
 func (e *environment) identity(t *testing.T, namespace, config string, roles []role, without *grant) *identity {
 	t.Helper()
 	ctx := t.Context()
-	err := e.applyText(ctx, fmt.Sprintf(`
-apiVersion: v1
-kind: Namespace
-metadata: {name: %[1]s}
+	err := e.applyText(ctx, fmt.Sprintf(spread+`
 ---
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: warmpool, namespace: %[1]s}
-`+spread, namespace))
+`, namespace))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,11 +128,17 @@ metadata: {name: warmpool, namespace: %[1]s}
 			t.Fatal(err)
 		}
 	}
-	s, err := newServerIn(ctx, e.plane, namespace, namespace, e.warmpool.binary, config)
+	return e.instanceAs(t, namespace, "warmpool", config)
+}
+
+// instanceAs prepares an instance with a service account.
+func (e *environment) instanceAs(t *testing.T, namespace, account, config string) *identity {
+	t.Helper()
+	s, err := newServerAs(t.Context(), e.plane, namespace, account, namespace+"-"+account, e.warmpool.binary, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &identity{e, namespace, s}
+	return &identity{e, namespace, account, s}
 }
 
 func (g grant) equals(other grant) bool {
@@ -164,6 +169,9 @@ func (e *environment) bind(ctx context.Context, namespace string, role role, rul
 
 // spread is a service with a replica on each of the two nodes; KEDA leaves it alone.
 const spread = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: %[1]s}
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -217,11 +225,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			i.ask(t, spot, onDemand)
 			return errors.Join(i.costWritten(t.Context()), i.wrote(t, "events", "create"), i.wrote(t, "configmaps", "update"))
 		})
-		for _, ev := range e.audit(t, allRules) {
-			if ev.ResponseStatus.Code == 403 {
-				t.Errorf("refused: %+v", ev)
-			}
-		}
+		i.refusedNothing(t)
 	})
 	t.Run("without", func(t *testing.T) {
 		for n, g := range parts {
@@ -252,8 +256,18 @@ func (i *identity) work(t *testing.T, spot, onDemand *nodeGroup) {
 	i.ask(t, spot, onDemand)
 }
 
-// ask calls both interfaces once: as the Cluster Autoscaler for a pod that nobody has seen before, and as KEDA.
+// ask calls what the instance serves: as the Cluster Autoscaler for a pod that nobody has seen before, and as KEDA.
 func (i *identity) ask(t *testing.T, spot, onDemand *nodeGroup) {
+	t.Helper()
+	if i.server.half != "scaler" {
+		i.askExpander(t, spot, onDemand)
+	}
+	if i.server.half != "expander" {
+		i.askScaler(t)
+	}
+}
+
+func (i *identity) askExpander(t *testing.T, spot, onDemand *nodeGroup) {
 	t.Helper()
 	ca, err := os.ReadFile(i.server.caFile)
 	if err != nil {
@@ -274,7 +288,10 @@ func (i *identity) ask(t *testing.T, spot, onDemand *nodeGroup) {
 	if answer, err := client.BestOptions(t.Context(), loop); err != nil || answer.Err != nil {
 		t.Fatalf("answer %+v, error %v", answer, err)
 	}
+}
 
+func (i *identity) askScaler(t *testing.T) {
+	t.Helper()
 	roots, err := credentials.NewClientTLSFromFile(i.server.caFile, "")
 	if err != nil {
 		t.Fatal(err)
@@ -290,6 +307,16 @@ func (i *identity) ask(t *testing.T, spot, onDemand *nodeGroup) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// refusedNothing checks that everything the instance has asked the API server for was granted.
+func (i *identity) refusedNothing(t *testing.T) {
+	t.Helper()
+	for _, ev := range i.audit(t, account(i.namespace, i.account)) {
+		if ev.ResponseStatus.Code == 403 {
+			t.Errorf("refused: %+v", ev)
+		}
 	}
 }
 
@@ -314,7 +341,7 @@ func (i *identity) costWritten(ctx context.Context) error {
 // wrote checks that a permission was used.
 func (i *identity) wrote(t *testing.T, resource, verb string) error {
 	t.Helper()
-	for _, ev := range i.audit(t, i.namespace) {
+	for _, ev := range i.audit(t, account(i.namespace, i.account)) {
 		if ev.ObjectRef.Resource == resource && ev.Verb == verb {
 			return nil
 		}
@@ -326,7 +353,7 @@ func (i *identity) wrote(t *testing.T, resource, verb string) error {
 func (i *identity) refused(t *testing.T, g grant) error {
 	t.Helper()
 	found := false
-	for _, ev := range i.audit(t, i.namespace) {
+	for _, ev := range i.audit(t, account(i.namespace, i.account)) {
 		if ev.ResponseStatus.Code != 403 {
 			continue
 		}
@@ -354,6 +381,89 @@ func (i *identity) said(g grant) error {
 		}
 	}
 	return fmt.Errorf("no line about %s: %s", g.resource, i.server.process.tail())
+}
+
+// Each half for itself, with the account that the chart gives it with split topology, is refused nothing and uses
+// everything that it has.
+func TestEachHalfHasWhatItNeeds(t *testing.T) {
+	e := running(t)
+	config, err := e.writeConfig("permissions.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const namespace = "permissions-split"
+	if err := e.applyText(t.Context(), fmt.Sprintf(spread, namespace)); err != nil {
+		t.Fatal(err)
+	}
+	bound := e.splitAccounts(t, namespace)
+	if len(bound) != 2 {
+		t.Fatalf("%d accounts", len(bound))
+	}
+	spot, onDemand := e.spreadNodes(t)
+	halves := map[string]*identity{}
+	for _, half := range []string{"expander", "scaler"} {
+		i := e.instanceAs(t, namespace, "split-warmpool-"+half, config)
+		i.server.half, i.server.env = half, []string{"KUBE_FEATURE_WatchListClient=false"}
+		i.work(t, spot, onDemand)
+		halves[half] = i
+	}
+	eventually(t, 3*time.Minute, "each uses what it may", func() (err error) {
+		for _, i := range halves {
+			i.ask(t, spot, onDemand)
+			used := map[permission]bool{}
+			for _, ev := range e.audit(t, account(namespace, i.account)) {
+				used[permission{ev.ObjectRef.APIGroup, ev.ObjectRef.Resource, ev.Verb}] = true
+			}
+			for _, p := range bound[i.account] {
+				if !used[p] {
+					err = errors.Join(err, fmt.Errorf("%s: nothing used %+v", i.account, p))
+				}
+			}
+		}
+		return err
+	})
+	for _, i := range halves {
+		i.refusedNothing(t)
+	}
+}
+
+// splitAccounts installs the accounts and roles of the chart with split topology, and says what each may do.
+func (e *environment) splitAccounts(t *testing.T, namespace string) map[string][]permission {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(root, ".cache", "bin", "helm"), "template", "split", filepath.Join(root, "deploy/helm/warmpool"),
+		"--namespace", namespace, "--values", "testdata/values.yaml", "--set", "topology=split").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := decode(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, bound := map[string][]permission{}, map[string][]permission{}
+	for _, bindings := range []bool{false, true} { // roles come first
+		for _, o := range objects {
+			binding := strings.HasSuffix(o.GetKind(), "RoleBinding")
+			if o.GroupVersionKind().Group != rbacv1.GroupName && o.GetKind() != "ServiceAccount" || binding != bindings {
+				continue
+			}
+			if err := e.apply(t.Context(), false, o); err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case binding:
+				var b rbacv1.RoleBinding // a ClusterRoleBinding has the same fields
+				convert(t, o, &b)
+				for _, s := range b.Subjects {
+					bound[s.Name] = append(bound[s.Name], rules[b.RoleRef.Name]...)
+				}
+			case o.GetKind() != "ServiceAccount":
+				var r rbacv1.Role
+				convert(t, o, &r)
+				rules[o.GetName()] = permissions(r.Rules)
+			}
+		}
+	}
+	return bound
 }
 
 // spreadNodes are a spot node and the on-demand node that was taken when spot was out of stock.

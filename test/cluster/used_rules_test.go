@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -19,7 +20,7 @@ type permission struct{ group, resource, verb string }
 func TestEveryPermissionIsUsed(t *testing.T) {
 	e := running(t)
 	used := map[permission]bool{}
-	for _, ev := range e.audit(t, "warmpool", allRules) {
+	for _, ev := range e.audit(t, account("warmpool", "warmpool"), account(allRules, "warmpool")) {
 		if ev.ResponseStatus.Code == 401 || ev.ResponseStatus.Code == 403 {
 			t.Errorf("refused: %+v", ev)
 		}
@@ -44,8 +45,11 @@ type auditEvent struct {
 	ResponseStatus struct{ Code int }
 }
 
-// audit is what the service accounts warmpool of these namespaces have asked for so far.
-func (e *environment) audit(t *testing.T, namespaces ...string) (events []auditEvent) {
+// account is the user name of a service account.
+func account(namespace, name string) string { return "system:serviceaccount:" + namespace + ":" + name }
+
+// audit is what users have asked for so far.
+func (e *environment) audit(t *testing.T, users ...string) (events []auditEvent) {
 	t.Helper()
 	f, err := os.Open(e.path("audit.log"))
 	if err != nil {
@@ -59,7 +63,7 @@ func (e *environment) audit(t *testing.T, namespaces ...string) (events []auditE
 		if err := json.Unmarshal(lines.Bytes(), &ev); err != nil {
 			t.Fatal(err)
 		}
-		if slices.ContainsFunc(namespaces, func(n string) bool { return ev.User.Username == "system:serviceaccount:"+n+":warmpool" }) {
+		if slices.Contains(users, ev.User.Username) {
 			events = append(events, ev)
 		}
 	}
@@ -73,12 +77,18 @@ func (e *environment) audit(t *testing.T, namespaces ...string) (events []auditE
 func (e *environment) granted(t *testing.T) (all []permission) {
 	t.Helper()
 	for _, role := range e.roles(t) {
-		for _, r := range role.rules {
-			for _, group := range r.APIGroups {
-				for _, resource := range r.Resources {
-					for _, verb := range r.Verbs {
-						all = append(all, permission{group, resource, verb})
-					}
+		all = append(all, permissions(role.rules)...)
+	}
+	return all
+}
+
+// permissions takes rules apart.
+func permissions(rules []rbacv1.PolicyRule) (all []permission) {
+	for _, r := range rules {
+		for _, group := range r.APIGroups {
+			for _, resource := range r.Resources {
+				for _, verb := range r.Verbs {
+					all = append(all, permission{group, resource, verb})
 				}
 			}
 		}

@@ -32,6 +32,7 @@ func (p *plane) installChart(ctx context.Context, helm, chart, values string) er
 type server struct {
 	name, binary, dir          string
 	namespace                  string // of the service account, the Lease and what is shared
+	half                       string // expander or scaler; empty: both
 	config, kubeconfig, caFile string
 	env                        []string
 	expander, scaler, admin    string
@@ -40,11 +41,11 @@ type server struct {
 
 // newServer prepares an instance with certificate and identity from what the chart has installed.
 func newServer(ctx context.Context, p *plane, name, binary, config string) (*server, error) {
-	return newServerIn(ctx, p, "warmpool", name, binary, config)
+	return newServerAs(ctx, p, "warmpool", "warmpool", name, binary, config)
 }
 
-// newServerIn is newServer with the service account warmpool of another namespace.
-func newServerIn(ctx context.Context, p *plane, namespace, name, binary, config string) (*server, error) {
+// newServerAs is newServer with another service account.
+func newServerAs(ctx context.Context, p *plane, namespace, account, name, binary, config string) (*server, error) {
 	s := &server{
 		name: name, namespace: namespace, binary: binary, dir: p.path(name), config: config, caFile: p.path(name + "/ca.crt"),
 		expander: "127.0.0.1:" + freePort(), scaler: "127.0.0.1:" + freePort(), admin: "127.0.0.1:" + freePort(),
@@ -64,7 +65,7 @@ func newServerIn(ctx context.Context, p *plane, namespace, name, binary, config 
 		}
 	}
 	lifetime := int64(24 * 3600)
-	token, err := p.clients.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, "warmpool",
+	token, err := p.clients.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &lifetime}}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
@@ -79,6 +80,9 @@ func (s *server) start(ctx context.Context) error {
 		"serve", "--config=" + s.config, "--expander-listen=" + s.expander, "--scaler-listen=" + s.scaler, "--admin-listen=" + s.admin,
 		"--tls-cert=" + filepath.Join(s.dir, "tls.crt"), "--tls-key=" + filepath.Join(s.dir, "tls.key"), "--data-dir=" + filepath.Join(s.dir, "data"),
 		"--kubeconfig=" + s.kubeconfig, "--lease-namespace=" + s.namespace, "--advertise=" + s.scaler, "--peer-token-file=" + filepath.Join(s.dir, "token"),
+	}
+	if s.half != "" {
+		args = append(args, "--serve="+s.half)
 	}
 	var err error
 	env := append([]string{"POD_NAMESPACE=" + s.namespace, "POD_NAME=" + s.name}, s.env...)

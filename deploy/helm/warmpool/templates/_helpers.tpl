@@ -16,6 +16,21 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "warmpool.serviceAccount" -}}
 {{- if .Values.serviceAccount.create }}{{ default (include "warmpool.fullname" .) .Values.serviceAccount.name }}{{ else }}{{ default "default" .Values.serviceAccount.name }}{{ end }}
 {{- end }}
+{{- /* The service account of a Deployment: its own with split topology, unless a name is given. */ -}}
+{{- define "warmpool.accountOf" -}}
+{{- $root := index . 0 }}{{ $half := index . 1 -}}
+{{- $account := include "warmpool.serviceAccount" $root -}}
+{{- if and $root.Values.serviceAccount.create (eq $root.Values.topology "split") (not $root.Values.serviceAccount.name) }}{{ printf "%s-%s" $account $half }}{{ else }}{{ $account }}{{ end -}}
+{{- end }}
+{{- /* The service accounts of those of the given halves that are served, as JSON. */ -}}
+{{- define "warmpool.accounts" -}}
+{{- $root := index . 0 }}{{ $wanted := index . 1 -}}
+{{- $names := list -}}
+{{- range $half := include "warmpool.halves" $root | fromJsonArray -}}
+{{- range $wanted -}}{{- if contains . $half -}}{{- $names = append $names (include "warmpool.accountOf" (list $root $half)) -}}{{- end -}}{{- end -}}
+{{- end -}}
+{{- toJson ($names | uniq) -}}
+{{- end }}
 {{- define "warmpool.image" -}}
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ default .Chart.AppVersion .Values.image.tag }}{{ end }}
 {{- end }}
