@@ -61,13 +61,13 @@ func (r *Reader) attempt(ctx context.Context, expr string, limit time.Duration, 
 	defer func() {
 		// The JSON decoder is not ours; what it does with bytes of others must not end the process.
 		if p := recover(); p != nil {
-			failure = failf(Answer, "decoding failed: %s", shorten(fmt.Sprint(p)))
+			failure = failf(Answer, "decoding failed: %s", shorten(r.secrets.hide(fmt.Sprint(p))))
 		}
 	}()
 	sent := r.options.Clock()
 	value, warnings, err := send(ctx, expr)
 	if err != nil {
-		return nil, seen.retryDelay(), requestError(err, seen.status)
+		return nil, seen.retryDelay(), r.secrets.clean(requestError(err, seen.status, r.secrets.hide))
 	}
 	if failure := r.compareClocks(seen.date, sent, r.options.Clock()); failure != nil {
 		return nil, 0, failure
@@ -103,7 +103,7 @@ func (r *Reader) warn(expr string, warnings promv1.Warnings) {
 		return
 	}
 	r.warned[expr] = warnings[0]
-	r.options.Log.Warn("the metric store answered with a warning", "warning", shorten(warnings[0]), "warnings", len(warnings))
+	r.options.Log.Warn("the metric store answered with a warning", "warning", shorten(r.secrets.hide(warnings[0])), "warnings", len(warnings))
 }
 
 func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x5eed)) }

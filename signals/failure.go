@@ -71,8 +71,9 @@ func failf(class Class, format string, args ...any) *Error {
 // longestDetail bounds what a foreign server can write into our records.
 const longestDetail = 200
 
-// requestError turns an error of the client library into one of ours. status is the HTTP status, 0 without an answer.
-func requestError(err error, status int) *Error {
+// requestError turns an error of the client library into one of ours. status is the HTTP status, 0 without an answer;
+// hide takes out of a foreign text what must not be shown.
+func requestError(err error, status int, hide func(string) string) *Error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}
@@ -85,11 +86,11 @@ func requestError(err error, status int) *Error {
 	case status == 429:
 		return failf(Throttled, "the server refuses so many requests (status 429)")
 	case status >= 500:
-		return failf(Unavailable, "status %d%s", status, shortDetail(err))
+		return failf(Unavailable, "status %d%s", status, shortDetail(err, hide))
 	case status >= 300:
-		return failf(Refused, "status %d%s", status, shortDetail(err))
+		return failf(Refused, "status %d%s", status, shortDetail(err, hide))
 	case status >= 200 && errors.As(err, &reply):
-		return failf(Answer, "not an answer of the Prometheus API: %s", shorten(reply.Msg))
+		return failf(Answer, "not an answer of the Prometheus API: %s", shorten(hide(reply.Msg)))
 	case status >= 200:
 		return &Error{class: Unreachable, detail: "the answer broke off", cause: err}
 	default:
@@ -97,10 +98,10 @@ func requestError(err error, status int) *Error {
 	}
 }
 
-func shortDetail(err error) string {
+func shortDetail(err error, hide func(string) string) string {
 	var reply *promv1.Error
 	if errors.As(err, &reply) && reply.Msg != "" {
-		return ": " + shorten(reply.Msg)
+		return ": " + shorten(hide(reply.Msg))
 	}
 	return ""
 }

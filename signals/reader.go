@@ -24,6 +24,7 @@ type Reader struct {
 	close   func()
 	metrics *metrics
 	turns   chan struct{}
+	secrets *secrets
 
 	mu     sync.Mutex
 	random *rand.Rand
@@ -43,7 +44,12 @@ func NewReader(o Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newReader(o, transport, transport.close)
+	r, err := newReader(o, transport, transport.close)
+	if err != nil {
+		return nil, err
+	}
+	r.secrets = &transport.secrets
+	return r, nil
 }
 
 func newReader(o Options, transport http.RoundTripper, closeTransport func()) (*Reader, error) {
@@ -58,7 +64,7 @@ func newReader(o Options, transport http.RoundTripper, closeTransport func()) (*
 	return &Reader{
 		options: o, api: promv1.NewAPI(client), close: closeTransport, metrics: newMetrics(o.Metrics),
 		turns: make(chan struct{}, o.MaxConcurrent), random: newRandom(o.Seed),
-		suspects: map[string]bool{}, warned: map[string]string{},
+		suspects: map[string]bool{}, warned: map[string]string{}, secrets: &secrets{},
 	}, nil
 }
 

@@ -23,6 +23,7 @@ type transport struct {
 	username     string
 	passwordFile string
 	largest      int64
+	secrets      secrets
 }
 
 // exchange is what an attempt learns about its HTTP exchange beyond the client library's error.
@@ -51,6 +52,9 @@ func newTransport(o Options) (*transport, error) {
 	t := &transport{
 		next: base, headers: o.Headers, tokenFile: o.BearerTokenFile, username: o.Username, passwordFile: o.PasswordFile,
 		largest: o.largest,
+	}
+	for _, value := range o.Headers {
+		t.secrets.add(value)
 	}
 	if err := t.authorize(&http.Request{Header: http.Header{}}); err != nil {
 		return nil, err
@@ -98,6 +102,7 @@ func (t *transport) authorize(request *http.Request) error {
 		if err != nil {
 			return fmt.Errorf("read prometheus.bearerTokenFile: %w", err)
 		}
+		t.secrets.add(token)
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	if t.username != "" {
@@ -106,6 +111,7 @@ func (t *transport) authorize(request *http.Request) error {
 			return fmt.Errorf("read prometheus.passwordFile: %w", err)
 		}
 		request.SetBasicAuth(t.username, password)
+		t.secrets.add(password, strings.TrimPrefix(request.Header.Get("Authorization"), "Basic "))
 	}
 	return nil
 }
