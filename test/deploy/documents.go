@@ -24,7 +24,10 @@ func Blocks(text string) ([]Block, error) {
 	var blocks []Block
 	var open *Block
 	for i, line := range strings.Split(text, "\n") {
-		fence, isFence := strings.CutPrefix(line, "```")
+		fence, isFence := strings.CutPrefix(strings.TrimLeft(line, " \t>"), "```")
+		if strings.HasPrefix(strings.TrimLeft(line, " \t>"), "~~~") && open == nil {
+			return nil, fmt.Errorf("line %d: a code block with tildes; use ``` with a tag", i+1)
+		}
 		switch {
 		case isFence && open != nil:
 			blocks = append(blocks, *open)

@@ -11,6 +11,8 @@ import (
 func TestBlocksWantTags(t *testing.T) {
 	for name, text := range map[string]string{
 		"no tag":         "```sh\nls\n```\n",
+		"indented":       "1. a\n\n   ```sh\n   ls\n   ```\n",
+		"tildes":         "~~~sh\nls\n~~~\n",
 		"no reason":      "```sh test=no\nls\n```\n",
 		"reason for run": "```sh test=run reason=\"x\"\nls\n```\n",
 		"unknown":        "```sh test=later\nls\n```\n",
