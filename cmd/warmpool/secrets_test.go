@@ -71,23 +71,32 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	var authorized sync.Map
 	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		authorized.Store(r.Header.Get("Authorization")+"|"+r.Header.Get("X-Scope-OrgID"), true)
+		if store.down.Load() { // as careless proxies answer
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"status":"error","errorType":"bad_data","error":"no access for %s in tenant %s"}`, r.Header.Get("Authorization"), r.Header.Get("X-Scope-OrgID"))
+			return
+		}
 		store.ServeHTTP(w, r)
 	}))
 	defer prometheus.Close()
 	dir := t.TempDir()
 	token, data, file := filepath.Join(dir, "token"), filepath.Join(dir, "data"), filepath.Join(dir, "decisions.jsonl")
-	if err := os.WriteFile(token, []byte(planted+"\n"), 0o600); err != nil {
-		t.Fatal(err)
+	adminToken := filepath.Join(dir, "admin-token")
+	for _, path := range []string{token, adminToken} {
+		if err := os.WriteFile(path, []byte(planted+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	log := &lockedBuffer{}
-	s := startLogging(t, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), fmt.Sprintf(`apiVersion: warmpool.dev/v1alpha1
+	configuration := fmt.Sprintf(`apiVersion: warmpool.dev/v1alpha1
 kind: Config
 prometheus: {url: %s, bearerTokenFile: %s, headers: {X-Scope-OrgID: %s}}
 evaluationInterval: 1s
 decisions: {file: %s}
 services:
   - {name: llama, namespace: ml, preset: vllm, selector: {model_name: m}, replicas: {min: 0, max: 50}, perReplica: {concurrency: 1, serviceTime: 1s, maxUtilization: 1}, forecast: {mode: "off"}}
-`, prometheus.URL, token, planted, file), "--data-dir", data, "--admin-listen", "127.0.0.1:0", "--serve", "scaler")
+`, prometheus.URL, token, planted, file)
+	s := startLogging(t, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), configuration, "--data-dir", data, "--admin-listen", "127.0.0.1:0", "--admin-token-file", adminToken, "--serve", "scaler")
 
 	conn, err := grpc.NewClient("passthrough:///"+s.server.Addr("scaler-insecure").String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -128,15 +137,29 @@ services:
 	store.down.Store(true)
 	time.Sleep(1200 * time.Millisecond) // a tick of the loop by the wall clock
 	admin := "http://" + s.server.Addr("admin").String()
-	for _, path := range []string{"/metrics", "/api/v1/decisions", "/api/v1/overview", "/api/v1/services", "/api/v1/services/ml/llama", "/api/v1/overrides", "/readyz", "/"} {
-		shown.WriteString(get(t, admin+path))
+	for _, path := range []string{"/metrics", "/api/v1/decisions", "/api/v1/overview", "/api/v1/services", "/api/v1/services/ml/llama", "/api/v1/overrides", "/api/v1/freeze", "/api/v1/pools", "/api/v1/ledger", "/api/v1/comparison?format=text", "/readyz", "/"} {
+		shown.WriteString(getWith(t, admin+path, planted, http.StatusOK))
 	}
+	for _, path := range []string{"/metrics", "/api/v1/overview"} { // without the token, and with a wrong one that looks like it
+		shown.WriteString(getWith(t, admin+path, "", http.StatusUnauthorized))
+		shown.WriteString(getWith(t, admin+path, planted+"x", http.StatusUnauthorized))
+	}
+	for _, args := range [][]string{
+		{"explain", "service", "ml/llama"}, {"explain", "service", "ml/llama", "-o", "json"}, {"override", "list"},
+	} {
+		shown.WriteString(output(t, append(args, "--server", admin, "--admin-token-file", adminToken)...))
+	}
+	copied := filepath.Join(t.TempDir(), "warmpool.yaml")
+	if err := os.WriteFile(copied, []byte(configuration), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shown.WriteString(output(t, "check-config", copied) + output(t, "check-config", "--queries", copied))
 	if n := len(s.log.List(decisions.Filter{})); n == 0 {
 		t.Error("no decision was recorded")
 	}
 	shown.WriteString(log.String())
 	if err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || path == token {
+		if err != nil || entry.IsDir() || path == token || path == adminToken {
 			return err
 		}
 		content, err := os.ReadFile(path)
@@ -158,21 +181,36 @@ services:
 	}
 }
 
-func get(t *testing.T, url string) string {
+// getWith asks the admin listener with a token.
+func getWith(t *testing.T, url, token string, want int) string {
 	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
 	client := http.Client{Timeout: 10 * time.Second}
-	response, err := client.Get(url)
+	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	body := io.LimitReader(response.Body, 4<<20)
-	content, err := io.ReadAll(body)
+	content, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if response.StatusCode != http.StatusOK {
-		t.Errorf("%s: status %d", url, response.StatusCode)
+	if response.StatusCode != want {
+		t.Errorf("%s: status %d, want %d", url, response.StatusCode, want)
 	}
 	return fmt.Sprintf("%s: %d %s\n", url, response.StatusCode, content)
+}
+
+// output is everything that a command prints.
+func output(t *testing.T, args ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if code := run(args, &out, &out); code != 0 {
+		t.Errorf("%v: exit code %d: %s", args, code, &out)
+	}
+	return fmt.Sprintf("%v: %s\n", args, &out)
 }
