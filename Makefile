@@ -99,9 +99,9 @@ generate: $(BIN)/buf ## Generate the protocol code
 protocol-release: $(BIN)/buf ## Record the protocols as released: what later changes must stay compatible with
 	buf build -o proto/released.binpb
 
-.PHONY: config-release
-config-release: ## The same for the configuration: its keys, and what golden configurations compile to
-	$(GO) test ./config -run Released -release
+.PHONY: formats-release
+formats-release: ## The same for the configuration (its keys, what golden files compile to) and for stored state
+	$(GO) test ./config ./engine -run Released -release
 
 .PHONY: verify
 verify: generate ## Fail when generated code is not committed

@@ -31,11 +31,11 @@ type SharedHistory interface {
 	News() (expander.History, bool)
 }
 
-// IsCorrupt tells whether an error means that stored content is damaged and was put aside. Stores of other packages
+// IsCorrupt tells whether an error means that stored content is damaged, or of a newer version, and was put aside. Stores of other packages
 // say so by an error with a method Corrupt.
 func IsCorrupt(err error) bool {
 	var damaged interface{ Corrupt() bool }
-	return errors.Is(err, errCorrupt) || (errors.As(err, &damaged) && damaged.Corrupt())
+	return errors.Is(err, errCorrupt) || errors.Is(err, errNewer) || (errors.As(err, &damaged) && damaged.Corrupt())
 }
 
 var errCorrupt = errors.New("content is damaged")
@@ -52,9 +52,13 @@ func NewFileHistory(dir string) FileHistory {
 
 // The file is one line with version and checksum of the rest, then JSON: people can read it, and a torn or edited file
 // is noticed.
-const historyHeader = "warmpool-history 1 %08x\n"
+const (
+	historyHeader = "warmpool-history %d %08x\n"
+	historyLayout = 1
+)
 
-// Load reads the file. A damaged one is renamed to end in .damaged, for people to look at.
+// Load reads the file. A damaged one is renamed to end in .damaged, for people to look at, and one of a newer version to
+// end in .newer.
 func (f FileHistory) Load(context.Context) (expander.History, error) {
 	content, err := os.ReadFile(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,28 +71,32 @@ func (f FileHistory) Load(context.Context) (expander.History, error) {
 	if err == nil {
 		return history, nil
 	}
-	aside := f.path + ".damaged"
-	if moved := os.Rename(f.path, aside); moved != nil {
-		return expander.History{}, fmt.Errorf("history file %s: %w: %w; move it away", f.path, errCorrupt, errors.Join(err, moved))
+	aside, moved := putAside(f.path, err)
+	if moved != nil {
+		return expander.History{}, fmt.Errorf("history file %s: %w; move it away", f.path, errors.Join(err, moved))
 	}
-	return expander.History{}, fmt.Errorf("history file %s: %w: %w; it is kept as %s", f.path, errCorrupt, err, aside)
+	return expander.History{}, fmt.Errorf("history file %s: %w; it is kept as %s", f.path, err, aside)
 }
 
 func decodeHistory(content []byte) (expander.History, error) {
 	head, body, found := bytes.Cut(content, []byte("\n"))
+	var version int
 	var sum uint32
-	if _, err := fmt.Sscanf(string(head)+"\n", historyHeader, &sum); err != nil || !found {
-		return expander.History{}, errors.New("no header of this version")
+	if _, err := fmt.Sscanf(string(head)+"\n", historyHeader, &version, &sum); err != nil || !found || version < 1 {
+		return expander.History{}, fmt.Errorf("%w: it has no header", errCorrupt)
+	}
+	if version > historyLayout {
+		return expander.History{}, fmt.Errorf("%w: layout %d, and this one knows %d", errNewer, version, historyLayout)
 	}
 	if crc32.ChecksumIEEE(body) != sum {
-		return expander.History{}, errors.New("wrong checksum")
+		return expander.History{}, fmt.Errorf("%w: wrong checksum", errCorrupt)
 	}
 	var history expander.History
 	if err := json.Unmarshal(body, &history); err != nil {
-		return expander.History{}, err
+		return expander.History{}, fmt.Errorf("%w: %w", errCorrupt, err)
 	}
 	if history.Version > expander.HistoryVersion {
-		return expander.History{}, fmt.Errorf("version %d is newer than this program", history.Version)
+		return expander.History{}, fmt.Errorf("%w: version %d, and this one knows %d", errNewer, history.Version, expander.HistoryVersion)
 	}
 	return history, nil
 }
@@ -99,7 +107,7 @@ func (f FileHistory) Save(_ context.Context, history expander.History) (expander
 	if err != nil {
 		return history, fmt.Errorf("encode history: %w", err)
 	}
-	content := append(fmt.Appendf(nil, historyHeader, crc32.ChecksumIEEE(body)), body...)
+	content := append(fmt.Appendf(nil, historyHeader, historyLayout, crc32.ChecksumIEEE(body)), body...)
 	if err := replaceFile(f.path, content); err != nil {
 		return history, fmt.Errorf("write history: %w", err)
 	}

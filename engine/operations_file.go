@@ -28,7 +28,7 @@ type operationsContent struct {
 	Operations
 }
 
-// load reads the file. One that is damaged is put aside, loudly: an override or a freeze that somebody relies on may be
+// load reads the file. One that is damaged, or of a newer version, is put aside, loudly: an override or a freeze that somebody relies on may be
 // in it. One that cannot be read at all is an error.
 func (f *OperationsFile) load(log *slog.Logger) (Operations, error) {
 	none := Operations{Overrides: []Override{}, Freezes: []Freeze{}}
@@ -43,12 +43,15 @@ func (f *OperationsFile) load(log *slog.Logger) (Operations, error) {
 		return none, fmt.Errorf("read overrides and freezes: %w; make %s readable, or move it away to start without them", err, f.path)
 	}
 	content := operationsContent{}
-	if err = json.Unmarshal(text, &content); err == nil && content.Version != operationsVersion {
+	switch err = json.Unmarshal(text, &content); {
+	case content.Version > operationsVersion:
+		err = fmt.Errorf("%w: version %d, and this one knows %d", errNewer, content.Version, operationsVersion)
+	case err == nil && content.Version != operationsVersion:
 		err = fmt.Errorf("version %d is not %d", content.Version, operationsVersion)
 	}
 	if err != nil {
-		aside := f.path + ".damaged"
-		if moved := os.Rename(f.path, aside); moved != nil {
+		aside, moved := putAside(f.path, err)
+		if moved != nil {
 			return none, fmt.Errorf("overrides and freezes in %s: %w; move the file away: %w", f.path, err, moved)
 		}
 		log.Error("the file of overrides and freezes cannot be used: none is in force, set them again", "error", err, "kept", aside)

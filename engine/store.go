@@ -40,15 +40,16 @@ const (
 	forgetStored = 14 * 24 * time.Hour
 )
 
-// OpenStore opens or makes the file in a directory, which must exist. A damaged file is put aside and a new one made:
-// everything in it can be learnt again from the metric store.
+// OpenStore opens or makes the file in a directory, which must exist. A damaged file, or one of a newer version, is put
+// aside and a new one made: everything in it can be learnt again from the metric store.
 func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	path := filepath.Join(dir, storeFile)
 	db, err := openDB(path)
-	if err == nil || errors.Is(err, errCorrupt) {
+	unusable := errors.Is(err, errCorrupt) || errors.Is(err, errNewer)
+	if err == nil || unusable {
 		sweep(dir) // the file is locked, so nobody else writes here
 	}
 	switch {
@@ -56,14 +57,14 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 		return &Store{db: db, log: log}, nil
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, fmt.Errorf("open %s: another process uses it; give each instance its own --data-dir", path)
-	case !errors.Is(err, errCorrupt):
+	case !unusable:
 		return nil, fmt.Errorf("open %s: %w; --data-dir must be a writable directory", path, err)
 	}
-	aside := path + ".damaged"
-	if moved := os.Rename(path, aside); moved != nil {
+	aside, moved := putAside(path, err)
+	if moved != nil {
 		return nil, fmt.Errorf("open %s: %w; move it away: %w", path, err, moved)
 	}
-	log.Error("the store was damaged; what was learnt is rebuilt from the metric store", "error", err, "kept", aside)
+	log.Error("the store cannot be used; what was learnt is rebuilt from the metric store", "error", err, "kept", aside)
 	if db, err = openDB(path); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -113,6 +114,9 @@ func examine(db *bbolt.DB) error {
 		return err
 	}
 	return db.Update(func(tx *bbolt.Tx) error {
+		if _, err := migrate(tx, migrations, storeFormat); err != nil {
+			return err
+		}
 		_, err := tx.CreateBucketIfNotExists([]byte(root))
 		if err == nil {
 			_, err = tx.CreateBucketIfNotExists([]byte(shared))
