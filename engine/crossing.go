@@ -22,6 +22,8 @@ type crossing struct {
 	// free are the accelerators that nobody holds, by group; nil is unknown.
 	free   map[string]int
 	states map[string][]link.PoolState
+	// before are the nodes of a choice's group without its own, by the id of the choice; nil until it is asked for.
+	before map[uint64]int
 }
 
 // crossing is what is known at a time, the same for all services of a tick. The caller holds links.mu.
@@ -96,10 +98,17 @@ func (c *crossing) open(choice expander.Choice) bool {
 	return !choice.Observed && !choice.Failed && !choice.Delivered && !c.came(choice)
 }
 
-// came tells whether the group has more registered nodes than when the choice was made.
+// came tells whether the group has more registered nodes than it had, or waited for, before the choice.
 func (c *crossing) came(choice expander.Choice) bool {
+	if c.policy == nil {
+		return false
+	}
+	if c.before == nil {
+		c.before = expander.NodesBefore(c.policy, c.last.history)
+	}
 	g, ok := c.view.Groups[choice.Group]
-	return ok && choice.Registered >= 0 && g.Registered > choice.Registered
+	before, known := c.before[choice.ID]
+	return ok && known && g.Registered > before
 }
 
 // pools are the groups that a workload may grow, in any of its stages. Without a view of their state nothing is known

@@ -28,26 +28,12 @@ func (h *History) observe(p *problem) {
 	h.notePods(p)
 }
 
-// noteDeliveries marks the choices whose group has more registered nodes than before, those of the choices before them
-// included: nodes that an earlier choice still waits for, or that the view did not show yet, prove nothing of a later
-// one.
+// noteDeliveries marks the choices whose nodes have come.
 func (h *History) noteDeliveries(p *problem) {
-	earlier := map[string][]expectation{}
+	before := h.nodesBefore(p.waitForNodes)
 	for i := range h.Choices {
 		c := &h.Choices[i]
-		if c.Registered < 0 {
-			continue
-		}
-		before := c.Registered
-		for _, e := range earlier[c.Group] {
-			if c.At.Before(e.until) {
-				before = max(before, e.nodes)
-			}
-		}
-		if !c.Observed && (c.Delivered || !c.Failed) {
-			earlier[c.Group] = append(earlier[c.Group], expectation{before + c.Nodes, c.At.Add(p.waitForNodes(c.Workload))})
-		}
-		if c.Delivered || viewOf(p.view, c.Group).Registered <= before {
+		if c.Delivered || before[i] < 0 || viewOf(p.view, c.Group).Registered <= before[i] {
 			continue
 		}
 		c.Delivered = true
@@ -57,10 +43,47 @@ func (h *History) noteDeliveries(p *problem) {
 	}
 }
 
+// nodesBefore tells of every choice how many registered nodes its group has before the first of its own: those that were
+// there, and those of the choices before it. Nodes that an earlier choice still waits for, or that the view did not show
+// yet, prove nothing of a later one. -1 is unknown.
+func (h *History) nodesBefore(wait func(workload string) time.Duration) []int {
+	before := make([]int, len(h.Choices))
+	earlier := map[string][]expectation{}
+	for i := range h.Choices {
+		c := &h.Choices[i]
+		before[i] = c.Registered
+		if c.Registered < 0 {
+			continue
+		}
+		for _, e := range earlier[c.Group] {
+			if c.At.Before(e.until) {
+				before[i] = max(before[i], e.nodes)
+			}
+		}
+		if !c.Observed && (c.Delivered || !c.Failed) {
+			earlier[c.Group] = append(earlier[c.Group], expectation{before[i] + c.Nodes, c.At.Add(wait(c.Workload))})
+		}
+	}
+	return before
+}
+
 // expectation is how many nodes a group has when those of a choice have come, which they do by a time or not at all.
 type expectation struct {
 	nodes int
 	until time.Time
+}
+
+// NodesBefore tells of every choice of a history, by its id, how many registered nodes its group has before the first of
+// its own: when there are more, nodes of the choice have come. A choice made without a view of the cluster is left out.
+func NodesBefore(policy *Policy, history History) map[uint64]int {
+	p := problem{policy: policy.withWorkloads()}
+	out := make(map[uint64]int, len(history.Choices))
+	for i, n := range history.nodesBefore(p.waitForNodes) {
+		if n >= 0 {
+			out[history.Choices[i].ID] = n
+		}
+	}
+	return out
 }
 
 // noteFailures records what the view proves: failure events, backoff, and targets that were never reached.

@@ -95,6 +95,10 @@ func TestNodesCountInOrder(t *testing.T) {
 		if len(history.Choices) != 2 {
 			t.Fatalf("%d choices", len(history.Choices))
 		}
+		before := expander.NodesBefore(policy, history)
+		if first, second := before[history.Choices[0].ID], before[history.Choices[1].ID]; first != 0 || second != 2 {
+			t.Errorf("nodes before the choices: %d and %d, want 0 and 2", first, second)
+		}
 		var got []bool
 		_, history = expander.Select(policy, spotView(test.registered, 3), request("d"), history, epoch.Add(3*time.Minute))
 		for _, c := range history.Choices[:2] {
