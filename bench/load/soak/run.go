@@ -90,8 +90,10 @@ func measure(ctx context.Context, o *Options, s *Server, plain *plainServer) (*R
 		return nil, err
 	}
 	defer func() { _ = autoscaler.client.Close() }()
-	loaded, stop := context.WithTimeout(ctx, o.Warmup+o.For)
+	// Without a deadline, which would go along with every call: what the end cuts off is not the server's failure.
+	loaded, stop := context.WithCancel(ctx)
 	defer stop()
+	defer time.AfterFunc(o.Warmup+o.For, stop).Stop()
 	var background sync.WaitGroup
 	background.Go(func() { keda.run(loaded) })
 	background.Go(func() { autoscaler.run(loaded) })
