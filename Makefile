@@ -85,7 +85,7 @@ lint: $(BIN)/golangci-lint $(BIN)/buf ## Linters, proto lint and breaking change
 	golangci-lint run
 	buf lint
 	buf breaking --against proto/released.binpb
-	$(MAKE) --no-print-directory verify
+	$(MAKE) --no-print-directory licences verify
 
 .PHONY: fmt
 fmt: $(BIN)/gofumpt ## Format the code
@@ -106,6 +106,10 @@ formats-release: ## The same for the configuration (its keys, what golden files 
 .PHONY: verify
 verify: generate ## Fail when generated code is not committed
 	git diff --exit-code -- proto
+
+.PHONY: licences
+licences: ## Every module in the binary has a licence of the allow list, read from its own files (offline)
+	cd tools/licences && $(GO) run . $(CURDIR) ./cmd/warmpool
 
 .PHONY: vuln
 vuln: $(BIN)/govulncheck ## Known vulnerabilities in what the binary calls (needs the vulnerability database)
