@@ -101,7 +101,7 @@ protocol-release: $(BIN)/buf ## Record the protocols as released: what later cha
 
 .PHONY: formats-release
 formats-release: ## The same for the configuration (its keys, what golden files compile to) and for stored state
-	$(GO) test ./config ./engine -run Released -release
+	$(GO) test ./config ./decisions ./engine -run Released -release
 
 .PHONY: verify
 verify: generate ## Fail when generated code is not committed

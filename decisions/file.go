@@ -233,14 +233,15 @@ func readFile(path string, yield func(Record)) error {
 	return nil
 }
 
-// Read reads JSON lines in the form of the log file.
+// Read reads JSON lines in the form of the log file. Lines of a kind that this version does not know are skipped, as they
+// may be of a later one.
 func Read(in io.Reader, yield func(Record)) error {
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if len(bytes.TrimSpace(line)) > 0 {
 			var r Record
-			if json.Unmarshal(line, &r) == nil && (r.Expander != nil) != (r.Scaler != nil) {
+			if json.Unmarshal(line, &r) == nil && r.whole() {
 				yield(r)
 			}
 		}

@@ -43,6 +43,17 @@ type Record struct {
 	Operation *Operation `json:"operation,omitempty"`
 }
 
+// whole tells whether exactly one kind of decision is in a record.
+func (r *Record) whole() bool {
+	n := 0
+	for _, there := range []bool{r.Expander != nil, r.Scaler != nil, r.Operation != nil} {
+		if there {
+			n++
+		}
+	}
+	return n == 1
+}
+
 // OfExpander makes the record of a choice of node group, still without an ID.
 func OfExpander(d expander.Decision) Record {
 	subject := string(d.Outcome)

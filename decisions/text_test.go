@@ -81,8 +81,8 @@ func TestExpanderText(t *testing.T) {
 	}
 }
 
-func TestScalerText(t *testing.T) {
-	full := scaler.Decision{
+func fullTarget() scaler.Decision {
+	return scaler.Decision{
 		Time: start, Service: "ai-prod/llm-7b", Replicas: 11, Active: true, Raw: 12, Need: 12, Binding: "queue", Limited: "step",
 		Votes: []scaler.Vote{
 			{Name: "queue", Replicas: 12, Exact: 11.32, Text: "154 running and waiting over 16 x 0.85", Used: true},
@@ -102,6 +102,10 @@ func TestScalerText(t *testing.T) {
 			{Signal: scaler.Running, Value: 3, Age: 400, Excused: scaler.ExcusedNotReady},
 		},
 	}
+}
+
+func TestScalerText(t *testing.T) {
+	full := fullTarget()
 	none := scaler.Decision{Time: start, Service: "ai-prod/new", Unavailable: "no source has answered yet", CurrentReplicas: -1}
 	for name, d := range map[string]scaler.Decision{"scaler.txt": full, "scaler-unavailable.txt": none} {
 		var b bytes.Buffer
