@@ -88,7 +88,7 @@ func TestPrewarmBeforeAPeak(t *testing.T) {
 	}
 	one, other := deploy(soon), deploy(later)
 	for _, w := range []workload{one, other} {
-		eventually(t, time.Minute, "the forecast of "+w.name+" is ready", func() error {
+		eventually(t, 2*time.Minute, "the forecast of "+w.name+" is ready", func() error {
 			d, err := w.decision()
 			if err == nil && (d.Forecast == nil || d.Forecast.Mode != "active") {
 				err = fmt.Errorf("decision %+v", d)
@@ -101,7 +101,7 @@ func TestPrewarmBeforeAPeak(t *testing.T) {
 		other.holds(t, quietReplicas, time.Second)
 	}
 
-	seen := one.reaches(t, busyReplicas, time.Until(rise)+time.Minute)
+	seen := one.reaches(t, busyReplicas, max(0, time.Until(rise))+90*time.Second)
 	if early := time.Until(soon.busy); early <= 0 {
 		t.Errorf("the replicas came %v after the peak", -early)
 	} else {
