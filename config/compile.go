@@ -25,22 +25,10 @@ type compiler struct {
 	files         []string
 }
 
-// notBuilt lists the values that the format has and this release cannot act on. They are refused, so that nobody relies
-// on them; an entry leaves the list with the release that builds it.
-var notBuilt = []struct {
-	path    string
-	refused func(*file) bool
-	remedy  string
-}{
-	{"rebalance.mode", func(f *file) bool { return f.Rebalance.Mode == "swap" }, "moving services back to spot is not built yet; set it to advise, which says what could go back, or to off"},
-}
-
 func (c *compiler) compile() *Config {
 	f := c.source
-	for _, n := range notBuilt {
-		if n.refused(f) {
-			c.errorf(n.path, "%s", n.remedy)
-		}
+	if f.Rebalance.Mode == Swap && !f.Spot.OnDemandFirstScaleIn {
+		c.errorf("rebalance.mode", "swap has fall-back replicas go first, which spot.onDemandFirstScaleIn turns off; turn that on, or set the mode to advise")
 	}
 	c.checkPrometheus()
 	types := c.catalogue()

@@ -76,7 +76,15 @@ type Freeze struct {
 // Spot is the link between the halves on spot capacity.
 type Spot struct{ OnDemandFirstScaleIn, ReplaceAtNotice, HoldAfterLoss, SuspectNodes bool }
 
-// Rebalance moves services from fall-back to spot nodes; Mode is off.
+// The modes of [Rebalance].
+const (
+	Off    = "off"
+	Advise = "advise"
+	Swap   = "swap"
+)
+
+// Rebalance says whether services that fell back are told how they could go back to spot, or moved. Mode is off, advise
+// or swap.
 type Rebalance struct{ Mode string }
 
 // Decisions is the decision log: how many are kept in memory, and the JSON lines file, if any.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/warmpool/warmpool/config"
 	"github.com/warmpool/warmpool/expander"
 	"github.com/warmpool/warmpool/link"
 	"github.com/warmpool/warmpool/scaler"
@@ -33,7 +34,8 @@ func (e *Engine) Ledger(id string) (link.Ledger, bool) {
 	out.Await(now.waiting, now.late)
 	out.FellBack = a.fellBack(out.Holdings)
 	out.Base = e.adviseBase(s, a.spotShare())
-	if settings.Rebalance.Mode == "advise" {
+	out.Swap = now.swapping
+	if settings.Rebalance.Mode == config.Advise {
 		advice := link.AdviseReturn(now.target.Replicas, now.base, a.fallBackPrice(out.FellBack), a.spotPools())
 		out.Return = &advice
 	}
@@ -199,6 +201,19 @@ func (a *account) fallBackPrice(back []link.FellBack) float64 {
 	return best
 }
 
+// onDemandPrice is the cheapest price of a node among those of the on-demand replicas; 0 is unknown.
+func (a *account) onDemandPrice(replicas []link.Replica) float64 {
+	best := 0.0
+	for i := range replicas {
+		if r := &replicas[i]; r.Capacity == link.OnDemand {
+			if price, ok := a.price(r.Pool); ok && (best == 0 || price < best) {
+				best = price
+			}
+		}
+	}
+	return best
+}
+
 // spotPools are the spot groups of the workload.
 func (a *account) spotPools() []link.ReturnPool {
 	var out []link.ReturnPool
@@ -211,7 +226,7 @@ func (a *account) spotPools() []link.ReturnPool {
 			r.HourlyCost = price
 		}
 		if seen, ok := a.view.Groups[p.Pool]; ok {
-			r.ReclaimsPerHour = seen.ReclaimsPerHour
+			r.ReclaimsPerHour, r.Lost = seen.ReclaimsPerHour, seen.Lost
 		}
 		out = append(out, r)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/warmpool/warmpool/config"
 	"github.com/warmpool/warmpool/expander"
 	"github.com/warmpool/warmpool/link"
 	"github.com/warmpool/warmpool/scaler"
@@ -65,6 +66,7 @@ type linked struct {
 	missing  int
 	supply   link.Supply
 	plan     link.CostPlan
+	swapping *link.SwapStep
 }
 
 // of returns the memory of a service. The caller holds mu.
@@ -138,10 +140,37 @@ func (e *Engine) span(s *service, inputs *scaler.Inputs, at time.Time) {
 	}
 	inputs.Link = out
 	one.base = c.base(one.workload, len(target.Replicas))
+	out.Swap = e.swap(s, one, c, at)
 	e.planCosts(one, rules.OnDemandFirstScaleIn, at)
 	if one.plan.NoEffect != "" && rules.OnDemandFirstScaleIn && hasFallBack(target.Replicas) {
 		out.Text = joinText(out.Text, "fall-back nodes are not emptied first: "+one.plan.NoEffect)
 	}
+}
+
+// swap moves a replica of a service back to spot where that is asked for; it returns how many more are wanted meanwhile.
+// The caller holds links.mu.
+func (e *Engine) swap(s *service, one *linked, c *crossing, at time.Time) int {
+	one.swapping = nil
+	line := s.entry.Load()
+	if e.config.Load().Rebalance.Mode != config.Swap {
+		one.Swap = link.SwapState{}
+		return 0
+	}
+	if line == nil || line.decision.Unavailable != "" || !c.view.Known {
+		return 0
+	}
+	d, a := &line.decision, account{crossing: c, workload: one.workload}
+	view := link.SwapView{
+		Target: one.target, Base: one.base, Wanted: d.Replicas - d.Replacing - d.Swapping, Max: d.Max,
+		OnDemandCost: a.onDemandPrice(one.target.Replicas), Pools: a.spotPools(),
+	}
+	for id, other := range e.links.byID {
+		view.Busy = view.Busy || (id != s.id && !other.Swap.Since.IsZero())
+	}
+	var step link.SwapStep
+	step, one.Swap = link.Swap(view, one.Swap, at)
+	one.swapping = &step
+	return step.Extra
 }
 
 // planCosts plans the deletion costs of a service and has them written. The caller holds links.mu.

@@ -68,10 +68,12 @@ type computesNote struct {
 type memory struct {
 	Suspects link.SuspectState `json:"suspects,omitzero"`
 	Ceiling  link.CeilingState `json:"ceiling,omitzero"`
+	Swap     link.SwapState    `json:"swap,omitzero"`
 }
 
 func (m *memory) empty() bool {
-	return m.Suspects.Since.IsZero() && len(m.Suspects.Counted) == 0 && m.Ceiling.Since.IsZero()
+	return m.Suspects.Since.IsZero() && len(m.Suspects.Counted) == 0 && m.Ceiling.Since.IsZero() &&
+		m.Swap.Since.IsZero() && m.Swap.Trial == "" && m.Swap.Paused.IsZero()
 }
 
 // hearsay is what other instances told, and what was told to them.

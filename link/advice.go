@@ -81,6 +81,34 @@ type ReturnPool struct {
 	Deliverable bool
 	// ReclaimsPerHour is the observed rate of losses for each node; negative is unknown.
 	ReclaimsPerHour float64
+	// Lost is how many of its nodes were lost within the last minutes.
+	Lost int
+}
+
+// unfit says why nothing should go back to the pool; empty when something may.
+func (p *ReturnPool) unfit() string {
+	switch {
+	case !p.Deliverable:
+		return p.Pool + " cannot deliver now"
+	case p.ReclaimsPerHour < 0:
+		return p.Pool + " has not run long enough to know its losses"
+	case p.ReclaimsPerHour > calmRate:
+		return fmt.Sprintf("%s lost %.2f of its nodes an hour", p.Pool, p.ReclaimsPerHour)
+	}
+	return ""
+}
+
+// calmest is the cheapest of the pools against which nothing speaks, and what speaks against the others; nil is none.
+func calmest(pools []ReturnPool, unfit func(*ReturnPool) string) (best *ReturnPool, why []string) {
+	for i := range pools {
+		p := &pools[i]
+		if against := unfit(p); against != "" {
+			why = append(why, against)
+		} else if best == nil || p.HourlyCost < best.HourlyCost {
+			best = p
+		}
+	}
+	return best, why
 }
 
 // ReturnAdvice says which fall-back replicas could go back to spot. It moves nothing.
@@ -109,20 +137,7 @@ func AdviseReturn(replicas []Replica, base int, onDemandCost float64, pools []Re
 	if n == 0 {
 		return ReturnAdvice{Text: "nothing runs on fall-back nodes"}
 	}
-	var why []string
-	var best *ReturnPool
-	for i := range pools {
-		switch p := &pools[i]; {
-		case !p.Deliverable:
-			why = append(why, p.Pool+" cannot deliver now")
-		case p.ReclaimsPerHour < 0:
-			why = append(why, p.Pool+" has not run long enough to know its losses")
-		case p.ReclaimsPerHour > calmRate:
-			why = append(why, fmt.Sprintf("%s lost %.2f of its nodes an hour", p.Pool, p.ReclaimsPerHour))
-		case best == nil || p.HourlyCost < best.HourlyCost:
-			best = p
-		}
-	}
+	best, why := calmest(pools, (*ReturnPool).unfit)
 	if best == nil {
 		return ReturnAdvice{Text: fmt.Sprintf("%d replicas run on fall-back nodes and stay there: %s", n, orNone(why))}
 	}

@@ -30,6 +30,8 @@ type Ledger struct {
 	// Base and Return are advice.
 	Base   *BaseAdvice   `json:"base,omitempty"`
 	Return *ReturnAdvice `json:"return,omitempty"`
+	// Swap says what the moving back to spot does; nil where it is not asked for.
+	Swap *SwapStep `json:"swap,omitempty"`
 	// HourlyCost adds up the nodes under the replicas, in proportion where a node holds several; CostUnknown counts the
 	// replicas whose node has no known price.
 	HourlyCost  float64 `json:"hourlyCost"`

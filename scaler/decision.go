@@ -39,6 +39,8 @@ type Decision struct {
 	// top for them, and for replicas whose node is late.
 	Doomed    int `json:"doomed,omitempty"`
 	Replacing int `json:"replacing,omitempty"`
+	// Swapping is what the target has on top of both while a replica moves back to spot.
+	Swapping int `json:"swapping,omitempty"`
 	// Supply says what bounds the useful target: pools that cannot deliver, their sizes and quotas. Only where it is the
 	// reason, Limited is supply.
 	Supply string `json:"supply,omitempty"`

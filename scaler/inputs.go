@@ -54,6 +54,8 @@ type Link struct {
 	// Replace is how many doomed units are replaced while their pods still count as replicas, Missing how many units
 	// count as missing because their node is late.
 	Replace, Missing int
+	// Swap is how many more are wanted while a replica moves to other nodes, the new one before the old one.
+	Swap int
 	// Ceiling is the largest useful target while no pool can deliver; 0 is none.
 	Ceiling int
 	// Text says what bounds the target; empty when nothing does.

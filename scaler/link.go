@@ -27,9 +27,17 @@ func (e *evaluation) bridge() {
 		e.reason(ReasonLate)
 	}
 	want := max(n, min(n+extra, e.max))
+	replaced := want
+	if l.Swap > 0 && n > 0 {
+		want = max(want, min(want+l.Swap, e.max))
+	}
 	if l.Ceiling > 0 && want > max(l.Ceiling, e.min) {
 		want = max(l.Ceiling, e.min)
 		e.hold(ReasonSupply, limitedSupply)
 	}
-	e.d.Replicas, e.d.Replacing = want, max(0, want-n)
+	e.d.Swapping = max(0, want-max(n, replaced))
+	if e.d.Swapping > 0 {
+		e.reason(ReasonSwap)
+	}
+	e.d.Replicas, e.d.Replacing = want, max(0, want-n-e.d.Swapping)
 }

@@ -54,6 +54,8 @@ const (
 	ReasonDoomed = "replacing-doomed"
 	// ReasonLate: replicas whose node takes longer than usual count as missing.
 	ReasonLate = "replacing-late"
+	// ReasonSwap: one more replica while another one moves back to spot.
+	ReasonSwap = "back-to-spot"
 	// ReasonSupply: no pool can deliver; the target goes no higher than one surge above what is there.
 	ReasonSupply = "no-supply"
 	// ReasonTolerance: the autoscaler will not follow, the change is within its tolerance.

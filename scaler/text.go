@@ -143,6 +143,9 @@ func (e *evaluation) explainLimits(t text) text {
 	if d.Replacing > 0 {
 		t = t.str("; +").count(d.Replacing).str(" for replicas that were given notice or whose node is late")
 	}
+	if d.Swapping > 0 {
+		t = t.str("; +").count(d.Swapping).str(" while a replica moves back to spot")
+	}
 	if d.Limited == limitedSupply {
 		t = t.str("; no more than ").count(d.Replicas)
 	}

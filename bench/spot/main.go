@@ -31,14 +31,16 @@ var policies = []policy{
 	{name: "memory 10 min alone", spot: true, onDemand: true, memory: shortMemory},
 	{name: "on-demand deleted first alone (memory 3 h)", spot: true, onDemand: true, memory: 3 * time.Hour, deletionCost: true},
 	{name: "1: on-demand deleted first + memory 10 min", spot: true, onDemand: true, memory: shortMemory, deletionCost: true},
-	{name: "1 + replacement at notice", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, replace: true},
 	{name: "1 + losses", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, losses: true},
-	{name: "1 + losses without escalation", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, losses: true, patient: true},
+	{name: "1 + losses + swap", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, losses: true, swap: true},
+	{name: "1 + replacement at notice", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, replace: true},
+	{name: "1 + losses + notice", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, losses: true, replace: true},
 	{name: "1 + suspect nodes", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, suspect: true},
-	{name: "all three", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, replace: true, suspect: true},
-	{name: "all three, base 50 %", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, replace: true, suspect: true, base: 0.5},
+	{name: "1 + losses + suspect", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, losses: true, suspect: true},
+	{name: "all rules", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, losses: true, replace: true, suspect: true},
+	{name: "all rules, base 50 %", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, losses: true, replace: true, suspect: true, base: 0.5},
 	{name: "1 without escalation", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, patient: true},
-	{name: "1 without escalation + replacement at notice", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, replace: true, patient: true},
+	{name: "1 + losses without escalation", spot: true, onDemand: true, memory: shortMemory, deletionCost: true, losses: true, patient: true},
 	{name: "SpotHedge, one extra", spot: true, onDemand: true, hedge: 1},
 }
 
@@ -68,6 +70,8 @@ func (c conditions) differs(p policy) bool {
 	switch {
 	case p.patient && len(c.spots) < 2: // with one spot group the memory moves on by itself
 		return false
+	case p.swap:
+		return plain
 	case p.base > 0:
 		return plain && c.name != "two" && c.name != "scarce"
 	case p.replace && p.suspect:

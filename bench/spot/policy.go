@@ -2,7 +2,6 @@ package main
 
 import (
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/warmpool/warmpool/bench/sim"
@@ -21,6 +20,8 @@ type policy struct {
 	deletionCost, replace, suspect bool
 	// losses holds a group back for a while after it lost nodes.
 	losses bool
+	// swap moves fall-back replicas back to spot, one at a time.
+	swap bool
 	// patient pods try every spot group that is not held back before they fall back; others do after one failed attempt.
 	patient bool
 	// base is the share of replicas on on-demand.
@@ -29,7 +30,19 @@ type policy struct {
 	hedge int
 }
 
-const shortMemory = 10 * time.Minute
+const (
+	shortMemory = 10 * time.Minute
+	// lateMemory is for failures that are found by time-out only.
+	lateMemory = time.Hour
+)
+
+// remembers is the failure memory under the conditions.
+func (p policy) remembers(c conditions) time.Duration {
+	if p.memory == shortMemory && c.detect > time.Minute {
+		return lateMemory
+	}
+	return p.memory
+}
 
 // chooser answers for the expander: the group to grow, nil for none.
 type chooser func(w *world, pending []*pod, offered []*group) *group
@@ -44,7 +57,8 @@ func cheapest(_ *world, _ []*pod, offered []*group) *group {
 	return best
 }
 
-func newChooser(p policy, groups []*group) chooser {
+func newChooser(p policy, c conditions, groups []*group) chooser {
+	p.memory = p.remembers(c)
 	if p.memory == 0 && p.base == 0 {
 		return cheapest
 	}
@@ -149,7 +163,6 @@ func (e *realExpander) view(w *world) expander.View {
 		}
 	}
 	for _, g := range w.groups {
-		g.lost = slices.DeleteFunc(g.lost, func(at int) bool { return w.since(at) > link.LossWindow })
 		if n := len(g.lost); w.p.losses && link.Reclaimed(n, g.registered) {
 			v.Failures = append(v.Failures, expander.Failure{At: clock(g.lost[n-1]), GroupID: g.id, Class: expander.FailureStock, Suspected: true})
 		}

@@ -42,7 +42,36 @@ func (w *world) surge(n int) int {
 		w.missing, w.late, w.suspect = link.Suspect(w.waiting(), w.boots, w.suspect, clock(w.now))
 		extra += min(w.missing, max(0, n-w.serving()))
 	}
+	if w.p.swap {
+		var step link.SwapStep
+		step, w.swap = link.Swap(w.swapView(n), w.swap, clock(w.now))
+		extra += step.Extra
+	}
 	return extra
+}
+
+// swapView is what a swap depends on; deletion costs are written without delay.
+func (w *world) swapView(n int) link.SwapView {
+	v := link.SwapView{Target: link.Target{Owner: "ReplicaSet", Replicas: w.replicas()}, Wanted: n, Max: n + 1, OnDemandCost: 1}
+	costs := w.costs()
+	for i := range v.Target.Replicas {
+		r := &v.Target.Replicas[i]
+		if cost, ok := costs[r.ID]; ok {
+			r.Cost = &cost
+		}
+	}
+	for _, g := range w.groups {
+		if !g.spot {
+			continue
+		}
+		p := link.ReturnPool{Pool: g.id, HourlyCost: g.price, ReclaimsPerHour: -1, Lost: len(g.lost)}
+		p.Deliverable = g.backoffUntil <= w.now && (len(g.failures) == 0 || w.since(g.lastFailure) > w.p.remembers(w.c))
+		if g.exposed >= 1 {
+			p.ReclaimsPerHour = g.reclaims / g.exposed
+		}
+		v.Pools = append(v.Pools, p)
+	}
+	return v
 }
 
 // waiting are the pods whose node was ordered and is neither here nor given up.

@@ -35,8 +35,10 @@ type group struct {
 	backoff                   time.Duration
 	failures                  []int
 	// lost are the times of the last losses, at the notice where there is one.
-	lost       []int
-	registered int
+	lost []int
+	// exposed and reclaims are node hours and losses of about the last day, older ones fading.
+	exposed, reclaims float64
+	registered        int
 }
 
 // pod is one replica. Times are ticks; -1 is never.
@@ -108,6 +110,7 @@ type world struct {
 	suspect link.SuspectState
 	late    []link.Late
 	missing int
+	swap    link.SwapState
 	choose  chooser
 	record  record
 }
@@ -142,7 +145,7 @@ func run(p policy, c conditions, demand []float64, rooms map[string][]int, seed 
 	if p.onDemand {
 		w.groups = append(w.groups, &group{id: "on-demand", price: 1})
 	}
-	w.choose = newChooser(p, w.groups)
+	w.choose = newChooser(p, c, w.groups)
 	for w.now = 0; w.now < len(demand); w.now++ {
 		w.reclaim()
 		w.arrive()
@@ -169,6 +172,7 @@ func (w *world) reclaim() {
 		for _, n := range alive[:min(len(alive), w.toKill(g, len(alive)))] {
 			n.dieAt = w.now + ticksOf(w.c.notice)
 			g.lost = append(g.lost, w.now)
+			g.reclaims++
 			if n.pod != nil {
 				n.pod.doomed = w.now
 			}
@@ -182,6 +186,11 @@ func (w *world) reclaim() {
 		if n.upAt >= 0 && n.upAt <= w.now {
 			n.group.registered++
 		}
+	}
+	for _, g := range w.groups {
+		g.lost = slices.DeleteFunc(g.lost, func(at int) bool { return w.since(at) > link.LossWindow })
+		fade := 1 - tick.Hours()/24
+		g.exposed, g.reclaims = g.exposed*fade+float64(g.registered)*tick.Hours(), g.reclaims*fade
 	}
 }
 
