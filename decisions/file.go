@@ -13,6 +13,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -51,7 +52,9 @@ func openFile(o Options) (*file, error) {
 		logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		queue:  make(chan Record, fileQueue), stop: make(chan struct{}), done: make(chan struct{}),
 	}
-	if err := f.open(); err != nil {
+	if err := f.open(); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+		f.fail(err) // there may be room again later; deciding does not depend on it
+	} else if err != nil {
 		return nil, err
 	}
 	go f.run()

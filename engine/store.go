@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -47,17 +48,26 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	path := filepath.Join(dir, storeFile)
-	db, err := openDB(path)
+	db, from, err := openDB(path)
 	unusable := errors.Is(err, errCorrupt) || errors.Is(err, errNewer)
 	if err == nil || unusable {
 		sweep(dir) // the file is locked, so nobody else writes here
 	}
 	switch {
 	case err == nil:
+		if from > 0 && from < storeFormat {
+			log.Info("the store was migrated", "from_format", from, "to_format", storeFormat)
+		}
 		return &Store{db: db, log: log}, nil
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, fmt.Errorf("open %s: another process uses it; give each instance its own --data-dir", path)
-	case !unusable:
+	case unwritable(err):
+		if db, reading := openForReading(path); reading == nil {
+			log.Error("the data directory cannot be written to: what was stored is used, and what is learnt from now on is not stored until a restart that can", "error", err)
+			return &Store{db: db, log: log}, nil
+		}
+	}
+	if !unusable {
 		return nil, fmt.Errorf("open %s: %w; --data-dir must be a writable directory", path, err)
 	}
 	aside, moved := putAside(path, err)
@@ -65,39 +75,94 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 		return nil, fmt.Errorf("open %s: %w; move it away: %w", path, err, moved)
 	}
 	log.Error("the store cannot be used; what was learnt is rebuilt from the metric store", "error", err, "kept", aside)
-	if db, err = openDB(path); err != nil {
+	if db, _, err = openDB(path); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return &Store{db: db, log: log}, nil
 }
 
-func openDB(path string) (db *bbolt.DB, err error) {
-	_, missing := os.Stat(path)
-	// Damaged pages make the library panic or touch memory beyond the end of the file.
+// unwritable tells a disk that is full or read-only from other failures.
+func unwritable(err error) bool {
+	for _, one := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EFBIG} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
+}
+
+// openForReading opens a file that is there and whole. Saving to it fails, and is counted like every such failure.
+func openForReading(path string) (db *bbolt.DB, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
 			db, err = nil, fmt.Errorf("%w: %v", errCorrupt, p)
 		}
 	}()
-	db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: storeLock})
-	if err != nil {
-		if missing == nil && (errors.Is(err, bolterrors.ErrInvalid) || errors.Is(err, bolterrors.ErrChecksum) ||
-			errors.Is(err, bolterrors.ErrVersionMismatch)) {
-			return nil, fmt.Errorf("%w: %w", errCorrupt, err)
-		}
+	if db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: storeLock, ReadOnly: true}); err != nil {
 		return nil, err
 	}
-	if err := examine(db); err != nil {
+	if err = inspect(db); err == nil {
+		err = db.View(func(tx *bbolt.Tx) error {
+			if tx.Bucket([]byte(root)) == nil || tx.Bucket([]byte(shared)) == nil {
+				return errors.New("it is of another layout")
+			}
+			return nil
+		})
+	}
+	if err != nil {
 		_ = db.Close()
 		return nil, err
 	}
 	return db, nil
 }
 
-// examine looks at every page once, so that damage is found at the start and not in the middle of the night.
-func examine(db *bbolt.DB) error {
-	err := db.View(func(tx *bbolt.Tx) error {
+// openDB also tells the format that the file had; 0 is a new one.
+func openDB(path string) (db *bbolt.DB, from int, err error) {
+	_, missing := os.Stat(path)
+	// Damaged pages make the library panic or touch memory beyond the end of the file.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			db, from, err = nil, 0, fmt.Errorf("%w: %v", errCorrupt, p)
+		}
+	}()
+	db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: storeLock})
+	if err != nil {
+		if missing == nil && (errors.Is(err, bolterrors.ErrInvalid) || errors.Is(err, bolterrors.ErrChecksum) ||
+			errors.Is(err, bolterrors.ErrVersionMismatch)) {
+			return nil, 0, fmt.Errorf("%w: %w", errCorrupt, err)
+		}
+		return nil, 0, err
+	}
+	if from, err = examine(db); err != nil {
+		_ = db.Close()
+		return nil, 0, err
+	}
+	return db, from, nil
+}
+
+// examine looks at every page once, so that damage is found at the start and not in the middle of the night. It tells
+// the format that the file had.
+func examine(db *bbolt.DB) (format int, err error) {
+	if err := inspect(db); err != nil {
+		return 0, err
+	}
+	err = db.Update(func(tx *bbolt.Tx) (err error) {
+		if format, err = migrate(tx, migrations, storeFormat); err != nil {
+			return err
+		}
+		if _, err = tx.CreateBucketIfNotExists([]byte(root)); err == nil {
+			_, err = tx.CreateBucketIfNotExists([]byte(shared))
+		}
+		return err
+	})
+	return format, err
+}
+
+// inspect finds damage.
+func inspect(db *bbolt.DB) error {
+	return db.View(func(tx *bbolt.Tx) error {
 		info, err := os.Stat(db.Path())
 		if err != nil {
 			return err
@@ -107,19 +172,6 @@ func examine(db *bbolt.DB) error {
 		}
 		for problem := range tx.Check() {
 			err = fmt.Errorf("%w: %w", errCorrupt, problem)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return db.Update(func(tx *bbolt.Tx) error {
-		if _, err := migrate(tx, migrations, storeFormat); err != nil {
-			return err
-		}
-		_, err := tx.CreateBucketIfNotExists([]byte(root))
-		if err == nil {
-			_, err = tx.CreateBucketIfNotExists([]byte(shared))
 		}
 		return err
 	})
