@@ -34,3 +34,27 @@ func TestLateNodeIsASuspicion(t *testing.T) {
 		t.Error("the choice counts as failed although its nodes may still come")
 	}
 }
+
+// Pods that a stranger invents, and sends again and again as if no node had come for them, hold a group back for the time
+// of a suspicion where nothing else is known; where there is a view of the cluster they prove nothing.
+func TestInventedPodsProveNothing(t *testing.T) {
+	groups := []expander.Group{groupOf("spot", small, spotLabels()), groupOf("od", small, onDemandLabels())}
+	for _, known := range []bool{true, false} {
+		history := expander.History{}
+		at := time.Duration(0)
+		for ; at <= 2*time.Hour; at += 10 * time.Second {
+			_, history = expander.Select(online(), expander.View{Known: known}, offer([]expander.Pod{gpuPod("invented")}, groups...), history, epoch.Add(at))
+		}
+		longest := time.Duration(0)
+		d, _ := expander.Select(online(), expander.View{Known: known}, offer([]expander.Pod{gpuPod("real")}, groups...), history, epoch.Add(at))
+		for _, f := range d.Failures {
+			if f.Proven {
+				t.Errorf("view %v: %+v is proven", known, f)
+			}
+			longest = max(longest, f.Until.Sub(epoch.Add(at)))
+		}
+		if known && longest > 0 || longest > online().Failures.Suspected {
+			t.Errorf("view %v: groups are held back for %v by %+v", known, longest, d.Failures)
+		}
+	}
+}
