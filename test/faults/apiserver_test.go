@@ -3,6 +3,7 @@ package faults
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -96,13 +97,7 @@ func (a *apiServer) put(resource string, object map[string]any) {
 }
 
 func versioned(object map[string]any, version int) map[string]any {
-	out, metadata := map[string]any{}, map[string]any{}
-	for k, v := range object {
-		out[k] = v
-	}
-	for k, v := range object["metadata"].(map[string]any) {
-		metadata[k] = v
-	}
+	out, metadata := maps.Clone(object), maps.Clone(object["metadata"].(map[string]any))
 	metadata["resourceVersion"] = strconv.Itoa(version)
 	out["metadata"] = metadata
 	return out
@@ -150,10 +145,7 @@ func (a *apiServer) setStale(on bool) {
 	if on {
 		a.frozen = map[string]map[string]map[string]any{}
 		for resource, all := range a.objects {
-			a.frozen[resource] = map[string]map[string]any{}
-			for name, object := range all {
-				a.frozen[resource][name] = object
-			}
+			a.frozen[resource] = maps.Clone(all)
 		}
 		return
 	}

@@ -18,7 +18,7 @@ import (
 // in between finds a pair that does not fit and keeps the one before. With own, clients are told of the authority.
 func (w *world) issue(from, to time.Time, names []string, own bool) {
 	w.t.Helper()
-	make := func(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte) {
+	sign := func(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte) {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		w.must(err)
 		if signer == nil {
@@ -33,12 +33,12 @@ func (w *world) issue(from, to time.Time, names []string, own bool) {
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "authority " + serial.String()}, NotBefore: from.Add(-time.Hour), NotAfter: to.Add(24 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	caKey, ca := make(authority, authority, nil)
+	caKey, ca := sign(authority, authority, nil)
 	leaf := &x509.Certificate{
 		SerialNumber: serial, NotBefore: from, NotAfter: to, DNSNames: names, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	key, der := make(leaf, authority, caKey)
+	key, der := sign(leaf, authority, caKey)
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
 	w.must(err)
 	write := func(name, kind string, der []byte) {

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -93,7 +92,7 @@ func newer(w *world) error {
 // aside tells whether what could not be used was kept.
 func (r *record) aside(names ...string) error {
 	for _, name := range names {
-		if _, err := os.Stat(filepath.Join(r.w.dataDir, name+".damaged")); err != nil {
+		if _, err := os.Stat(filepath.Join(r.w.dataDir, name)); err != nil {
 			return fmt.Errorf("what could not be used is not kept: %w", err)
 		}
 	}
@@ -105,8 +104,15 @@ func (r *record) whole() error {
 }
 
 var (
-	inMemory = claim{"as ever, in memory; overrides and freezes are refused, because a restart would forget them", asEver.check}
-	learnt   = claim{"as ever; what was learnt is read again from the metric store", asEver.check}
+	inMemory     = claim{"as ever, in memory; overrides and freezes are refused, because a restart would forget them", asEver.check}
+	learnt       = claim{"as ever; what was learnt is read again from the metric store", asEver.check}
+	fromStored   = claim{"as ever, from what was stored before; overrides and freezes are refused", asEver.check}
+	afterRestart = claim{"the decision log by itself, the store with the next restart", func(r *record) error {
+		if err := r.right(0); err != nil {
+			return err
+		}
+		return r.whole()
+	}}
 	rewrites = claim{"the next save writes all files", func(r *record) error {
 		if err := r.right(0); err != nil {
 			return err
@@ -114,13 +120,13 @@ var (
 		return r.whole()
 	}}
 	kept = claim{"at the start; the files are kept as `*.damaged`", func(r *record) error {
-		if err := r.aside("expander-history.json", "operations.json", "warmpool.db"); err != nil {
+		if err := r.aside("expander-history.json.damaged", "operations.json.damaged", "warmpool.db.damaged"); err != nil {
 			return err
 		}
 		return r.right(0)
 	}}
-	keptText = claim{"at the start; the text files are kept as `*.damaged`, single values of the store are learnt again", func(r *record) error {
-		if err := r.aside("expander-history.json", "operations.json"); err != nil {
+	keptText = claim{"at the start; the text files are kept as `*.newer`, single values of the store are learnt again", func(r *record) error {
+		if err := r.aside("expander-history.json.newer", "operations.json.newer"); err != nil {
 			return err
 		}
 		return r.right(0)
@@ -141,6 +147,18 @@ var diskFaults = []*fault{
 		inject: func(w *world) func() {
 			mend := limitedWrites(w, 2048)
 			return mend
+		},
+	},
+	{
+		part: "Data directory", name: "is full at a start", alone: true, clients: []claim{follows, answers}, decided: []claim{fromStored}, recovers: afterRestart,
+		inject: func(w *world) func() {
+			var mend func()
+			w.restart(func() { mend = limitedWrites(w, 0) })
+			refused(w)
+			return func() {
+				mend()
+				w.restart(nil)
+			}
 		},
 	},
 	{
@@ -166,5 +184,3 @@ var diskFaults = []*fault{
 		inject: anew(newer), excludes: []string{"cannot be written to", "is damaged at a start"},
 	},
 }
-
-var _ = math.MaxInt

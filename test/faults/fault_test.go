@@ -21,6 +21,8 @@ type fault struct {
 	clients, decided []claim
 	// recovers is what happens after the end.
 	recovers claim
+	// from is when the run begins; the zero time is now.
+	from time.Time
 	// settles is how many ticks after the end the target must be right; 0 means 3.
 	settles int
 	// alone faults change the whole process: nothing else runs beside them.
@@ -119,7 +121,6 @@ var (
 	}}
 
 	atOnce = claim{"at the next tick", func(r *record) error { return r.right(0) }}
-	soon   = claim{"within 3 ticks", func(r *record) error { return r.right(settled - faultsEnd) }}
 )
 
 // heldAt tells whether a decision n ticks into a fault of the metric store is what it must be.
@@ -192,5 +193,5 @@ func (f *fault) columns() []string {
 		}
 		return strings.Join(texts, ". ")
 	}
-	return []string{f.part + ": " + f.name, join(f.clients), join(f.decided), f.recovers.text}
+	return []string{f.String(), join(f.clients), join(f.decided), f.recovers.text}
 }

@@ -22,7 +22,7 @@ var theTwins twins
 const childKey = "WARMPOOL_FAULTS"
 
 func allFaults() []*fault {
-	return slices.Concat(metricFaults, clusterFaults, diskFaults, certificateFaults, configFaults, clientFaults, clockFaults)
+	return slices.Concat(metricFaults, clusterFaults, diskFaults, certificateFaults, configFaults, clientFaults, clockFaults, zoneFaults)
 }
 
 func TestMain(m *testing.M) {
@@ -97,8 +97,14 @@ func inject(t *testing.T, faults ...*fault) {
 // observe makes a run and holds it against the twin.
 func observe(t *testing.T, faults ...*fault) {
 	t.Helper()
-	twin := theTwins.of(t, base)
-	w := newWorld(t, t.Name(), base)
+	from := base
+	for _, f := range faults {
+		if !f.from.IsZero() {
+			from = f.from
+		}
+	}
+	twin := theTwins.of(t, from)
+	w := newWorld(t, t.Name(), from)
 	seen := w.run(faults...)
 	invariants(w, seen, twin, faults...)
 	if len(faults) == 1 {

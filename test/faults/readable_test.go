@@ -3,7 +3,6 @@ package faults
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -26,7 +25,5 @@ func readable(dir string) error {
 	if records == 0 {
 		return fmt.Errorf("no decision in %s", dir)
 	}
-	_, err := engine.New(engine.Options{Operations: engine.NewOperationsFile(dir), Log: slog.New(slog.DiscardHandler)})
-	_ = err // without a configuration it fails after nothing was read
 	return nil
 }

@@ -71,7 +71,7 @@ func (s *stage) checkOperations() error {
 }
 
 // checkStore looks at every page and every value of the store.
-func (s *stage) checkStore(sum *tally) error {
+func (s *stage) checkStore(sum *tally) (err error) {
 	path := filepath.Join(s.dataDir, "warmpool.db")
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || (err == nil && info.Size() == 0) {
 		return nil // the first start has come no further
@@ -80,8 +80,9 @@ func (s *stage) checkStore(sum *tally) error {
 	if err != nil {
 		return fmt.Errorf("store: %w: %w", errHalf, err)
 	}
-	defer db.Close()
+	defer func() { err = errors.Join(err, db.Close()) }()
 	return db.View(func(tx *bbolt.Tx) error {
+		var err error
 		for problem := range tx.Check() {
 			err = errors.Join(err, fmt.Errorf("store: %w: %w", errHalf, problem))
 		}
