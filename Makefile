@@ -60,6 +60,11 @@ test: $(BIN)/prometheus $(BIN)/promtool $(BIN)/helm ## Run the tests, a real Pro
 test-race: $(BIN)/prometheus $(BIN)/promtool ## The same with the race detector
 	WARMPOOL_REQUIRE_PROMETHEUS=1 $(GO) test -race -shuffle=on -timeout 40m $(PKGS)
 
+.PHONY: faults
+faults: ## Every pair of faults, then 1,000 kills under load (KILLS=n); minutes
+	$(GO) test -count=1 -timeout 40m ./test/faults -pairs
+	$(GO) run ./test/faults/kill -n $${KILLS:-1000}
+
 .PHONY: test-keda
 test-keda: build ## KEDA's own client against the running server (its build takes minutes when cold)
 	cd test/keda && WARMPOOL_BINARY=$(CURDIR)/bin/warmpool $(GO) test -count=1 -timeout 20m ./...
