@@ -3,6 +3,7 @@ package wire_test
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -88,7 +89,7 @@ func TestHeldIsAnUpperBound(t *testing.T) {
 	raw := func(pod []byte, n int) []byte { // n distinct pods that begin alike
 		option := field(nil, 1, []byte("gpu"))
 		for i := range n {
-			option = field(option, 5, append(pod[:len(pod):len(pod)], protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), uint64(i))...))
+			option = field(option, 5, append(slices.Clip(pod), protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), uint64(i))...))
 		}
 		return field(nil, 1, option)
 	}

@@ -320,6 +320,9 @@ func (n *neighbour) poll(ctx context.Context, conn *grpc.ClientConn) {
 // TestHostileRequests attacks the running program with what no Cluster Autoscaler sends. Each attack gets a clear status, the
 // program stays within its memory, and clients from other addresses are served the whole time.
 func TestHostileRequests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
 	if runtime.GOOS != "linux" {
 		t.Skip("reads the memory of a process as Linux tells it, and dials from several loopback addresses")
 	}
@@ -359,9 +362,9 @@ func TestHostileRequests(t *testing.T) {
 			t.Errorf("after %s: the Cluster Autoscaler got %v, %v", attack.name, ids, err)
 		}
 	}
-	p.together(t, ctx, authority)
+	p.together(ctx, t, authority)
 	p.stalls(t)
-	p.remembers(t, ctx, authority, autoscaler, good)
+	p.remembers(ctx, t, authority, autoscaler, good)
 	stop()
 	<-done
 	if other.failures.Load() > 0 || other.calls.Load() < 10 {
@@ -376,7 +379,7 @@ func TestHostileRequests(t *testing.T) {
 }
 
 // together sends the most expensive requests that are taken, many at a time and from many addresses.
-func (p *program) together(t *testing.T, ctx context.Context, creds credentials.TransportCredentials) {
+func (p *program) together(ctx context.Context, t *testing.T, creds credentials.TransportCredentials) {
 	t.Helper()
 	option := field(nil, 1, []byte("gpu"))
 	for i := range 50 {
@@ -434,7 +437,7 @@ func (p *program) stalls(t *testing.T) {
 }
 
 // remembers fills everything that is kept of requests, with new names each time, and looks whether it grows for ever.
-func (p *program) remembers(t *testing.T, ctx context.Context, creds credentials.TransportCredentials, autoscaler *grpc.ClientConn, good []byte) {
+func (p *program) remembers(ctx context.Context, t *testing.T, creds credentials.TransportCredentials, autoscaler *grpc.ClientConn, good []byte) {
 	t.Helper()
 	conns := make([]*grpc.ClientConn, 8)
 	for i := range conns {
