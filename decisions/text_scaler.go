@@ -83,7 +83,7 @@ func signalState(d scaler.Decision, s scaler.SignalAge) string {
 	case slices.Contains(d.Stale, s.Signal):
 		state = "old value"
 	case s.Excused == scaler.ExcusedOptional:
-		state = "not provided, optional"
+		state = "no value, optional"
 	case s.Excused == scaler.ExcusedNotReady:
 		state = "not expected, no replica is ready"
 	case s.Error != "":

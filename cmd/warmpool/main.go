@@ -30,13 +30,16 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := misnamed(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		return 0
 	}
 	fmt.Fprintln(stderr, "warmpool:", strings.TrimSpace(err.Error()))
 	if usage, ok := errors.AsType[usageError](err); ok {
-		fmt.Fprintf(stderr, "Run %q for its flags.\n", usage.command+" --help")
+		fmt.Fprintf(stderr, "Run %q for its commands and flags.\n", usage.command+" --help")
 		return exitUsage
 	}
 	return exitFailed
@@ -62,6 +65,29 @@ replicas of an inference service to run, and records why.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError{c.CommandPath(), err} })
 	strictArgs(root)
 	return root
+}
+
+// misnamed finds a name that is no command where one is wanted. The library takes it for an argument of a group of
+// commands, which only prints its help, and that is a success: "freeze scaler" would freeze nothing and tell nobody.
+func misnamed(root *cobra.Command, args []string) error {
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return nil
+	}
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
+	c, rest, err := root.Find(args)
+	if err != nil {
+		return usageError{root.CommandPath(), err}
+	}
+	if c.Runnable() || !c.HasSubCommands() || c.ParseFlags(rest) != nil || c.Flags().NArg() == 0 {
+		return nil
+	}
+	name, hint := c.Flags().Arg(0), ""
+	c.SuggestionsMinimumDistance = 2
+	if near := c.SuggestionsFor(name); len(near) > 0 {
+		hint = " (did you mean " + near[0] + "?)"
+	}
+	return usageError{c.CommandPath(), fmt.Errorf("unknown command %q for %q%s", name, c.CommandPath(), hint)}
 }
 
 // strictArgs makes a wrong number of arguments a usage error in every command; none are allowed where none are named.

@@ -207,6 +207,14 @@ decisions. A freeze in the configuration file holds whatever is set here.`,
 	return root
 }
 
+// oneHalf wants the name of one half.
+func oneHalf(_ *cobra.Command, args []string) error {
+	if len(args) != 1 || (args[0] != "expander" && args[0] != "scaler") {
+		return fmt.Errorf("%q: name one half, expander or scaler", strings.Join(args, " "))
+	}
+	return nil
+}
+
 func newFreezeSwitch(on bool) *cobra.Command {
 	var a adminClient
 	var reason string
@@ -215,7 +223,7 @@ func newFreezeSwitch(on bool) *cobra.Command {
 		name, short = "on", "Freeze a half"
 	}
 	c := &cobra.Command{
-		Use: name + " expander|scaler --reason TEXT", Short: short, Args: cobra.ExactArgs(1),
+		Use: name + " expander|scaler --reason TEXT", Short: short, Args: oneHalf,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.call(c, http.MethodPost, "/api/v1/freeze", nil, map[string]any{"half": args[0], "on": on, "reason": reason, "by": a.by})
 		},

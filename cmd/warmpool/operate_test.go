@@ -40,7 +40,7 @@ func TestOperateARunningServer(t *testing.T) {
 		{[]string{"override", "clear", "nothing", "--admin-token-file", token}, exitFailed, "unknown override"},
 		{[]string{"freeze", "on", "expander", "--reason", "incident", "--admin-token-file", token}, 0, "expander  freeze on"},
 		{[]string{"freeze", "off", "expander", "--reason", "over", "--admin-token-file", token}, 0, "expander  freeze off"},
-		{[]string{"freeze", "on", "everything", "--reason", "r", "--admin-token-file", token}, exitFailed, "expander or scaler"},
+		{[]string{"freeze", "on", "everything", "--reason", "r", "--admin-token-file", token}, exitUsage, "expander or scaler"},
 	} {
 		code, out, errOut := warmpool(test.args...)
 		if code != test.code || !strings.Contains(out+errOut, test.want) {
