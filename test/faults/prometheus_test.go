@@ -37,7 +37,7 @@ var metricFaults = []*fault{
 	}),
 	metricFault("breaks off in the answer", func(w *world) func() {
 		return w.metricsProxy.toxic(w.t, "limit_data", `{"bytes": 150}`)
-	}),
+	}, "closes slowly"), // together they are a store that never ends its answer: slower than its timeout
 	metricFault("answers 429", answering(http.StatusTooManyRequests), "answers 503"),
 	metricFault("answers 503", answering(http.StatusServiceUnavailable), "answers 429"),
 	metricFault("answers with wrong types", switched(func(m *metricStore) { m.odd = true }, func(m *metricStore) { m.odd = false })),
