@@ -13,15 +13,14 @@ type Kind string
 const (
 	Taint     Kind = "taint"
 	Condition Kind = "condition"
-	Event     Kind = "event"
 )
 
 // Sign is one form in which a provider, or the handler of its notices, announces that a machine goes away.
 type Sign struct {
 	Kind Kind
-	// Name is the key of a taint, the type of a condition or the reason of an event about the node.
+	// Name is the key of a taint or the type of a condition.
 	Name string
-	// Value, if set, is that of the taint, or must be contained in the message of a condition or event.
+	// Value, if set, is that of the taint, or must be contained in the message of a condition.
 	Value string
 	// Notice is how long before its end a machine is announced where the provider says so; 0 is unknown.
 	Notice time.Duration
@@ -29,15 +28,13 @@ type Sign struct {
 	Source string
 }
 
-// Signs are the notices that are known. A recommendation to rebalance is none: it says that the risk is higher, not
+// Signs are the notices that are known: what stays on the node until it goes. Events about nodes are none: the handlers
+// that publish them drain the node at the same moment, and an evicted pod is replaced by its controller at once. A recommendation to rebalance is none: it says that the risk is higher, not
 // that the machine goes. Taints by which an autoscaler takes away a node that it has found a place for are none either.
 var Signs = []Sign{
 	{Taint, "aws-node-termination-handler/spot-itn", "", 2 * time.Minute, "AWS Node Termination Handler, taintNode"},
 	{Taint, "aws-node-termination-handler/scheduled-maintenance", "", 0, "AWS Node Termination Handler, taintNode"},
 	{Taint, "aws-node-termination-handler/asg-lifecycle-termination", "", 0, "AWS Node Termination Handler, taintNode"},
-	{Event, "SpotInterruption", "", 2 * time.Minute, "AWS Node Termination Handler, emitKubernetesEvents"},
-	{Event, "SQSTermination", "", 0, "AWS Node Termination Handler, emitKubernetesEvents"},
-	{Event, "SpotInterrupted", "", 2 * time.Minute, "Karpenter, interruption queue"},
 	{Taint, "cloud.google.com/impending-node-termination", "", 30 * time.Second, "GKE"},
 	{Taint, "cloudprovider.azure.microsoft.com/draining", "spot-eviction", 30 * time.Second, "Azure cloud provider"},
 	{Taint, "remediator.kubernetes.azure.com/unschedulable", "", 0, "AKS node auto-drain"},
@@ -49,12 +46,11 @@ var Signs = []Sign{
 	{Condition, "VMEventScheduled", "Preempt", 30 * time.Second, "AKS node problem detector"},
 	{Condition, "VMEventScheduled", "Terminate", 0, "AKS node problem detector"},
 	{Condition, "VMEventScheduled", "Redeploy", 0, "AKS node problem detector"},
-	{Event, "PreemptScheduled", "", 30 * time.Second, "AKS node problem detector"},
 	{Taint, "node.cloudprovider.kubernetes.io/shutdown", "", 0, "cloud controller manager: the machine has stopped"},
 	{Taint, "node.kubernetes.io/out-of-service", "", 0, "an operator, after a machine was lost"},
 }
 
-// Mark is a taint, a condition that is true, or an event, as a node carries it. At is when it was set; zero is unknown.
+// Mark is a taint, or a condition that is true, as a node carries it. At is when it was set; zero is unknown.
 type Mark struct {
 	Kind  Kind
 	Name  string

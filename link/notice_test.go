@@ -15,16 +15,15 @@ func TestReadNotices(t *testing.T) {
 	}{
 		{"no mark", nil, time.Time{}, true},
 		{"spot interruption", []Mark{{Taint, "aws-node-termination-handler/spot-itn", "spot-itn-4f1b", at}}, at.Add(2 * time.Minute), false},
-		{"rebalance recommendation is no notice", []Mark{{Taint, "aws-node-termination-handler/rebalance-recommendation", "x", at}, {Event, "RebalanceRecommendation", "", at}}, time.Time{}, true},
+		{"rebalance recommendation is no notice", []Mark{{Taint, "aws-node-termination-handler/rebalance-recommendation", "x", at}}, time.Time{}, true},
 		{"taint without a time counts from now", []Mark{{Taint, "cloud.google.com/impending-node-termination", "", time.Time{}}}, noon.Add(30 * time.Second), false},
 		{"Azure drains for an eviction", []Mark{{Taint, "cloudprovider.azure.microsoft.com/draining", "spot-eviction", at}}, at.Add(30 * time.Second), false},
 		{"Azure drains for something else", []Mark{{Taint, "cloudprovider.azure.microsoft.com/draining", "maintenance", at}}, time.Time{}, true},
 		{"a frozen machine comes back", []Mark{{Condition, "VMEventScheduled", "Freeze Scheduled: Mon", at}}, time.Time{}, true},
 		{"a preempted one does not", []Mark{{Condition, "VMEventScheduled", "Preempt Scheduled: Mon", at}}, at.Add(30 * time.Second), false},
-		{"Karpenter's event", []Mark{{Event, "SpotInterrupted", "Spot interruption warning was triggered", at}}, at.Add(2 * time.Minute), false},
 		{"Karpenter consolidates", []Mark{{Taint, "karpenter.sh/disrupted", "", at}}, time.Time{}, true},
 		{"the autoscaler empties", []Mark{{Taint, "ToBeDeletedByClusterAutoscaler", "17", at}}, time.Time{}, true},
-		{"an event by the name of a taint", []Mark{{Event, "aws-node-termination-handler/spot-itn", "", at}}, time.Time{}, true},
+		{"a condition by the name of a taint", []Mark{{Condition, "aws-node-termination-handler/spot-itn", "", at}}, time.Time{}, true},
 	} {
 		got, ok := ReadNotices(c.marks, noon)
 		if ok == c.none || !got.Until.Equal(c.until) {
@@ -36,7 +35,7 @@ func TestReadNotices(t *testing.T) {
 func TestEarliestNoticeCounts(t *testing.T) {
 	early, late := noon.Add(-time.Minute), noon.Add(-time.Second)
 	got, _ := ReadNotices([]Mark{
-		{Taint, "aws-node-termination-handler/spot-itn", "", late}, {Event, "SpotInterruption", "", early},
+		{Taint, "aws-node-termination-handler/spot-itn", "", late}, {Condition, "PreemptScheduled", "", early},
 	}, noon)
 	if !got.At.Equal(early) || got.Source == "" {
 		t.Errorf("%+v, want the notice of %v with its source", got, early)
