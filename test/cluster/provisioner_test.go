@@ -91,6 +91,8 @@ type provisioner struct {
 	release caclient.Release
 	client  *caclient.Client
 	groups  []*nodeGroup
+	// changes are made to the groups between two loops.
+	changes chan func()
 
 	mu    sync.Mutex
 	made  int
@@ -117,7 +119,7 @@ func (e *environment) provision(t *testing.T, release caclient.Release, namespac
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &provisioner{environment: e, release: release, client: client, groups: groups}
+	p := &provisioner{environment: e, release: release, client: client, groups: groups, changes: make(chan func())}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -129,6 +131,8 @@ func (e *environment) provision(t *testing.T, release caclient.Release, namespac
 			}
 			select {
 			case <-ctx.Done():
+			case change := <-p.changes:
+				change()
 			case <-time.After(time.Second): // --scan-interval is ten times as long
 			}
 		}
