@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 )
@@ -32,4 +34,26 @@ func BenchmarkReload(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(longest.Microseconds())/1000, "longest-wait-ms")
+}
+
+// BenchmarkFirstCalls is a start with 10,000 scaled objects that KEDA asks for at the same time.
+func BenchmarkFirstCalls(b *testing.B) {
+	const triggers = 10_000
+	for b.Loop() {
+		e := newTestEngine(b, Options{Config: testConfig(b), Limits: Limits{Triggers: triggers}})
+		var group sync.WaitGroup
+		for caller := range 50 {
+			group.Go(func() {
+				for i := caller; i < triggers; i += 50 {
+					if _, err := e.Resolve(Trigger{Namespace: fmt.Sprintf("team-%d", i%20), ScaledObject: fmt.Sprintf("llm-%d", i), Metadata: map[string]string{
+						"preset": "vllm", "model": fmt.Sprintf("m%d", i), "maxReplicas": "40", "forecastMode": "off",
+					}}); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
+	}
 }

@@ -84,30 +84,49 @@ func (e *Engine) Resolve(t Trigger) (string, error) {
 	if s, ok := e.services.trigger(key); ok {
 		return e.resolved(s)
 	}
-	// Compiled outside the lock: metadata of strangers must not hold up the others.
-	if _, err := compile(e.config.Load(), t); err != nil {
-		return "", err
-	}
-	e.membership.Lock()
-	defer e.membership.Unlock()
-	if s, ok := e.services.trigger(key); ok {
-		return s.id, nil
-	}
-	compiled, err := compile(e.config.Load(), t) // again, as it may have been reloaded
+	// Compiled outside the lock: metadata of strangers must not hold up the others, nor thousands of triggers each other
+	// when all of them come at once, after a start.
+	c := e.config.Load()
+	compiled, err := compile(c, t)
 	if err != nil {
 		return "", err
 	}
-	if err := e.services.room(t.Namespace, t.size(), e.limits); err != nil {
+	s, err := e.join(t, key, c, compiled)
+	if err != nil {
 		return "", err
 	}
-	s := newService(key+"/"+compiled.Policy.Name, compiled)
+	return s.id, nil
+}
+
+// join makes a trigger known that was compiled with a configuration.
+func (e *Engine) join(t Trigger, key string, with *config.Config, compiled *config.Service) (s *service, err error) {
+	fresh := false
+	defer func() {
+		if fresh {
+			e.log.Info("new trigger", "service", s.id)
+			e.lockstep.asked()
+		}
+	}()
+	e.membership.Lock()
+	defer e.membership.Unlock()
+	if s, ok := e.services.trigger(key); ok {
+		return s, nil
+	}
+	if now := e.config.Load(); now != with { // it was reloaded meanwhile
+		if compiled, err = compile(now, t); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.services.room(t.Namespace, t.size(), e.limits); err != nil {
+		return nil, err
+	}
+	s = newService(key+"/"+compiled.Policy.Name, compiled)
 	s.trigger, s.key = &Trigger{t.Namespace, t.ScaledObject, maps.Clone(t.Metadata)}, key
 	s.touch(e.clock())
 	e.inherit(s)
 	e.services.add(s)
-	e.log.Info("new trigger", "service", s.id)
-	e.lockstep.asked()
-	return s.id, nil
+	fresh = true
+	return s, nil
 }
 
 // resolved answers for a trigger that is known.
