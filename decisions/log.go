@@ -25,7 +25,10 @@ type Options struct {
 	// 0 means 4.
 	MaxBytes int64
 	Keep     int
-	// Logger reports failures of the file, once each time it starts to fail; nil discards.
+	// ComparisonFile is the path at which the sums of the [Comparison] are kept over a restart; empty keeps them as far
+	// as the decisions of File reach.
+	ComparisonFile string
+	// Logger reports failures of the files, once each time they start to fail; nil discards.
 	Logger *slog.Logger
 }
 
@@ -37,12 +40,14 @@ type Log struct {
 	rings      map[Kind]*ring
 	watchers   map[*Watcher]struct{}
 	comparison Comparison
-	lastID     uint64
-	recorded   uint64
-	lost       uint64
-	closed     bool
+	// through is the newest ID in the comparison that was stored by an earlier run.
+	through, lastID uint64
+	recorded        uint64
+	lost            uint64
+	closed          bool
 
-	file *file // nil without one
+	file   *file   // nil without one
+	keeper *keeper // nil where the comparison is not kept
 }
 
 // Open makes a log. It fails if the file cannot be written or its directory does not exist.
@@ -55,22 +60,52 @@ func Open(o Options) (*Log, error) {
 		rings:    map[Kind]*ring{KindExpander: newRing(size), KindScaler: newRing(size), KindOperation: newRing(size)},
 		watchers: map[*Watcher]struct{}{},
 	}
+	if o.ComparisonFile != "" {
+		logger := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+		state, err := readKept(o.ComparisonFile)
+		if err != nil {
+			logger.Error("decision log", "error", err)
+		}
+		l.comparison.resume(state)
+		l.through = state.Through
+		l.keeper = startKeeper(o.ComparisonFile, logger, l.toKeep)
+	}
+	if err := l.openFile(o); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lastID = max(l.lastID, l.through)
+	return l, nil
+}
+
+// toKeep is the comparison as it is stored.
+func (l *Log) toKeep() kept {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return kept{Version: keptVersion, Through: max(l.lastID, l.through), Days: l.comparison.Days()}
+}
+
+// openFile reads the file of an earlier run and goes on with it.
+func (l *Log) openFile(o Options) error {
 	if o.File == "" {
-		return l, nil
+		return nil
 	}
 	if err := ReadFiles(o.File, l.restore); err != nil {
-		return nil, fmt.Errorf("decision log: %w", err)
+		return fmt.Errorf("decision log: %w", err)
 	}
 	f, err := openFile(o)
 	if err != nil {
-		return nil, fmt.Errorf("decision log: %w; give decisions.file a writable path or leave it empty", err)
+		return fmt.Errorf("decision log: %w; give decisions.file a writable path or leave it empty", err)
 	}
 	l.file = f
-	return l, nil
+	return nil
 }
 
 // restore takes a record of an earlier run.
 func (l *Log) restore(r Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	id, err := strconv.ParseUint(r.ID, 16, 64)
 	ring := l.rings[r.Kind]
 	if err != nil || ring == nil || id <= l.lastID {
@@ -78,7 +113,9 @@ func (l *Log) restore(r Record) {
 	}
 	l.lastID = id
 	ring.add(r)
-	l.comparison.add(r)
+	if id > l.through {
+		l.comparison.add(r)
+	}
 }
 
 // AddExpander records a choice of node group and returns its record.
@@ -99,6 +136,9 @@ func (l *Log) add(r Record) Record {
 	}
 	if l.file != nil && !l.closed {
 		l.file.offer(r)
+	}
+	if l.keeper != nil && r.Expander != nil {
+		l.keeper.changed()
 	}
 	return r
 }
@@ -177,7 +217,13 @@ func (l *Log) Close() error {
 	}
 	clear(l.watchers)
 	l.mu.Unlock()
-	if already || l.file == nil {
+	if already {
+		return nil
+	}
+	if l.keeper != nil {
+		l.keeper.close()
+	}
+	if l.file == nil {
 		return nil
 	}
 	return l.file.close()

@@ -21,7 +21,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/warmpool/warmpool/bench/load/caclient"
+	"github.com/warmpool/warmpool/config"
 	"github.com/warmpool/warmpool/decisions"
+	"github.com/warmpool/warmpool/expander"
 	"github.com/warmpool/warmpool/proto/externalscaler"
 )
 
@@ -51,6 +53,24 @@ func (m *metricStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	row := map[string]any{"metric": map[string]string{"namespace": "ml", "model_name": "m"}, "value": []any{at, value}}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": map[string]any{"resultType": "vector", "result": []any{row}}})
+}
+
+// TestComparisonIsInTheDataDirectory: what observing added up outlives the process wherever anything does.
+func TestComparisonIsInTheDataDirectory(t *testing.T) {
+	f := &serveFlags{dataDir: filepath.Join(t.TempDir(), "data")}
+	for run := range 3 {
+		s := &service{}
+		if err := s.openLog(f, &config.Config{}, slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.log.Comparison().Sum().Requests; got != run {
+			t.Errorf("run %d begins with %d requests", run, got)
+		}
+		s.log.AddExpander(expander.Decision{Time: time.Date(2026, 8, 3, 12, run, 0, 0, time.UTC), Outcome: expander.PassThrough})
+		if err := s.log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // startService runs serve in this process.

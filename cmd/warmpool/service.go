@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -60,7 +61,7 @@ func newService(f *serveFlags, halvesGiven bool, logger *slog.Logger) (s *servic
 	for _, w := range settings.Warnings {
 		logger.Warn("configuration", "file", f.config, "warning", w.String())
 	}
-	if s.log, err = decisions.Open(decisions.Options{Ring: settings.Decisions.Ring, File: settings.Decisions.File, Logger: logger}); err != nil {
+	if err = s.openLog(f, settings, logger); err != nil {
 		return s, err
 	}
 	if s.source, err = newSource(settings, registry, logger); err != nil {
@@ -76,6 +77,19 @@ func newService(f *serveFlags, halvesGiven bool, logger *slog.Logger) (s *servic
 		return s, err
 	}
 	return s, s.openServer(f, halvesGiven, settings, registry)
+}
+
+// openLog opens the decision log. A week of observing is in its comparison, so that is kept where anything is kept.
+func (s *service) openLog(f *serveFlags, settings *config.Config, logger *slog.Logger) (err error) {
+	o := decisions.Options{Ring: settings.Decisions.Ring, File: settings.Decisions.File, Logger: logger}
+	if f.dataDir != "" {
+		if err = os.MkdirAll(f.dataDir, 0o750); err != nil {
+			return fmt.Errorf("--data-dir: %w", err)
+		}
+		o.ComparisonFile = filepath.Join(f.dataDir, "comparison.json")
+	}
+	s.log, err = decisions.Open(o)
+	return err
 }
 
 func (s *service) openEngine(f *serveFlags, settings *config.Config, registry *prometheus.Registry) (err error) {
