@@ -68,7 +68,7 @@ func (s *scan) toleranceDefault() {
 			missing = append(missing, "scaleDown")
 		}
 		if len(missing) > 0 {
-			s.report(so.Object, fmt.Sprintf("%s has no tolerance of 0: from %d replicas on the autoscaler ignores changes up to 10 %%", strings.Join(missing, " and "), stickyFrom),
+			s.report(so.Object, fmt.Sprintf("no tolerance of 0 in %s: from %d replicas on the autoscaler ignores changes up to 10 %%", strings.Join(missing, " and "), stickyFrom),
 				`set tolerance: "0" for both directions (Kubernetes 1.35, or the feature gate HPAConfigurableTolerance)`)
 		}
 	})

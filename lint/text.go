@@ -13,8 +13,15 @@ func WriteText(out io.Writer, findings []Finding, objects int) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(out, "%d objects: %d errors, %d warnings\n", objects, errors, warnings)
+	_, err := fmt.Fprintf(out, "%s: %s, %s\n", count(objects, "object"), count(errors, "error"), count(warnings, "warning"))
 	return err
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Count counts findings by severity.

@@ -15,7 +15,9 @@
 //	GET /api/v1/groups/{id}           one node group with the last choices it took part in
 //	GET /api/v1/decisions             recorded decisions: kind, subject, reason, before (an id), limit
 //	GET /api/v1/decisions/{id}        one of them in full
-//	GET /api/v1/situations/{id}       what a choice of node group depended on, to replay it with warmpool explain
+//	GET /api/v1/situations/{id}       what a decision depended on, to replay it with warmpool explain
+//	GET /api/v1/ledger                what every service runs on, what fell back and why, and what that costs
+//	GET /api/v1/ledger/{id}           that of one service
 //	GET /api/v1/comparison            what the choices cost against least-waste, by day
 //	GET /api/v1/events                server-sent events: "change" whenever there is something new to read
 //

@@ -13,6 +13,7 @@ import (
 	"github.com/warmpool/warmpool/decisions"
 	"github.com/warmpool/warmpool/engine"
 	"github.com/warmpool/warmpool/expander"
+	"github.com/warmpool/warmpool/link"
 	"github.com/warmpool/warmpool/scaler"
 	"github.com/warmpool/warmpool/web"
 	"github.com/warmpool/warmpool/wire"
@@ -68,10 +69,14 @@ func liveServer(t *testing.T) (address, decision string) {
 		"/api/v1/services":                 map[string]any{"services": []web.Line{{ID: service.ID, Namespace: "ml", Name: "chat"}}},
 		"/api/v1/services/ml/so/0a1b/chat": service,
 		"/api/v1/groups/gpu-l4":            group,
-		"/api/v1/decisions/0d":             record,
-		"/api/v1/situations/0d":            engine.Situation{At: at, Request: request},
-		"/api/v1/decisions/0e":             changed,
-		"/api/v1/situations/0e":            engine.Situation{At: at, Target: &engine.Evaluation{Policy: policy, Inputs: inputs}},
+		"/api/v1/ledger/ml/so/0a1b/chat": link.Ledger{
+			Known: true, Workload: "online", HourlyCost: 2.56, Holdings: []link.Holding{{Capacity: link.OnDemand, Pool: "gpu-l4", Replicas: 3, Ready: 2, HourlyCost: 2.56}},
+			FellBack: []link.FellBack{{Pool: "gpu-l4", Replicas: 3, Why: "spot failed"}}, Base: &link.BaseAdvice{Text: "median 3"},
+		},
+		"/api/v1/decisions/0d":  record,
+		"/api/v1/situations/0d": engine.Situation{At: at, Request: request},
+		"/api/v1/decisions/0e":  changed,
+		"/api/v1/situations/0e": engine.Situation{At: at, Target: &engine.Evaluation{Policy: policy, Inputs: inputs}},
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer secret" {
@@ -99,7 +104,7 @@ func TestExplainLive(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"service", "chat"}, []string{"7 replicas: queue asks 6.4", "12 req/s", "90.0 %", "9 of 10 slots", "0.2 %", "wait a day", "0c", "3.5 req/s"}},
+		{[]string{"service", "chat"}, []string{"7 replicas: queue asks 6.4", "12 req/s", "90.0 %", "9 of 10 slots", "0.2 %", "wait a day", "0c", "3.5 req/s", "runs on:  3 on-demand, $2.56 an hour", "spot failed", "on-demand base: median 3"}},
 		{[]string{"service", "ml/chat"}, []string{"7 replicas"}},
 		{[]string{"service", "ml/so/0a1b/chat", "-o", "json"}, []string{`"replicas": 7`, `"whatIf"`}},
 		{[]string{"group", "gpu-l4"}, []string{"held back until 2026-08-03T12:20:00Z after 2 failures (stock, proven)", "chose gpu-l4", "price unknown", "not known without a view"}},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/warmpool/warmpool/decisions"
 	"github.com/warmpool/warmpool/engine"
+	"github.com/warmpool/warmpool/link"
 	"github.com/warmpool/warmpool/web"
 )
 
@@ -32,7 +33,11 @@ func (f *liveFlags) service(c *cobra.Command, name string) error {
 	if f.output == "json" {
 		return writeJSON(c.OutOrStdout(), s)
 	}
-	return writeService(c.OutOrStdout(), &s)
+	var ledger link.Ledger
+	if err := f.get(c.Context(), "ledger/"+escape(id), &ledger); err != nil && !errors.Is(err, errNotFound) {
+		return err
+	}
+	return writeService(c.OutOrStdout(), &s, &ledger)
 }
 
 // resolve finds the id of a service by namespace/name or name; an id itself will do.
@@ -69,7 +74,7 @@ func (f *liveFlags) resolve(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("%q may be any of these, give one of them: %s", name, strings.Join(matches, ", "))
 }
 
-func writeService(out io.Writer, s *web.Service) error {
+func writeService(out io.Writer, s *web.Service, ledger *link.Ledger) error {
 	if s.Decision == nil {
 		_, err := fmt.Fprintf(out, "%s/%s has not been evaluated yet\n", s.Namespace, s.Name)
 		return err
@@ -80,6 +85,7 @@ func writeService(out io.Writer, s *web.Service) error {
 	for _, w := range s.Warnings {
 		fmt.Fprintf(out, "%s: %s\n  %s\n", w.Severity, w.Text, w.Remedy)
 	}
+	writeLedger(out, ledger)
 	if s.Outlook != nil {
 		writeOutlook(out, s.Outlook)
 	}

@@ -93,6 +93,8 @@ func (f *lintFlags) run(c *cobra.Command) error {
 		return err
 	}
 	switch bad, warned := lint.Count(findings); {
+	case bad == 1:
+		return errors.New("1 error found")
 	case bad > 0:
 		return fmt.Errorf("%d errors found", bad)
 	case f.strict && warned > 0:
