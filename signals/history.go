@@ -95,9 +95,9 @@ func (r *Reader) History(ctx context.Context, q config.Query, from, to time.Time
 // part is a piece of a history: the points after start up to end.
 type part struct{ start, end time.Time }
 
-// parts cuts the points after from up to to into what one request may ask for, oldest first.
-func parts(from, to time.Time, step time.Duration) []part {
-	ranges := predictor.Ranges(to, step, to.Sub(from)-step)
+// parts cuts a history, the points after from and up to the end, into what one request may ask for, oldest first.
+func parts(from, end time.Time, step time.Duration) []part {
+	ranges := predictor.Ranges(end, step, end.Sub(from)-step)
 	parts := make([]part, len(ranges))
 	for i, r := range ranges {
 		parts[i] = part{r.Start.Add(-step), r.End}
