@@ -226,7 +226,7 @@ var ruleCases = []ruleCase{
 	{code: "value-metric", name: "Value", change: []string{"metricType: AverageValue", "metricType: Value"}, want: []string{"error " + so}},
 	{code: "value-metric", name: "of another scaler", change: []string{"metricType: AverageValue\n      metadata: {scalerAddress: \"warmpool-scaler.warmpool.svc:9444\", service: chat}", "metricType: Value\n      metadata: {scalerAddress: \"other:1\"}"}},
 
-	{code: "tolerance-default", name: "on the way down", change: []string{"stabilizationWindowSeconds: 300, tolerance: \"0\",", "stabilizationWindowSeconds: 300,"}, want: []string{"warning " + so}, says: "scaleDown has"},
+	{code: "tolerance-default", name: "on the way down", change: []string{"stabilizationWindowSeconds: 300, tolerance: \"0\",", "stabilizationWindowSeconds: 300,"}, want: []string{"warning " + so}, says: "in scaleDown:"},
 	{code: "tolerance-default", name: "not zero", change: []string{"stabilizationWindowSeconds: 0, tolerance: \"0\",", "stabilizationWindowSeconds: 0, tolerance: \"0.05\","}, want: []string{"warning " + so}},
 	{code: "tolerance-default", name: "few replicas always follow", change: []string{"stabilizationWindowSeconds: 300, tolerance: \"0\",", "stabilizationWindowSeconds: 300,", "maxReplicaCount: 16", "maxReplicaCount: 9"}},
 	{code: "tolerance-default", name: "a release that cannot say it", change: []string{"stabilizationWindowSeconds: 300, tolerance: \"0\",", "stabilizationWindowSeconds: 300,"}, options: Options{KEDA: keda.Version{Major: 2, Minor: 17}}},
