@@ -17,5 +17,5 @@ func wholeUnits(limit time.Duration) time.Duration {
 	if limit >= time.Second {
 		unit = time.Second
 	}
-	return max(unit, (limit+unit-1).Truncate(unit))
+	return max(unit, (limit + unit - 1).Truncate(unit))
 }
