@@ -179,3 +179,14 @@ func TestNotesThatCannotBeRead(t *testing.T) {
 		}
 	}
 }
+
+// The page of the instance that computes knows the node groups that the other one was asked about.
+func TestPoolsOfTheInstanceThatWasNotAsked(t *testing.T) {
+	b := newApart(t, "0")
+	b.ask("unrelated")
+	b.tick(15 * time.Second)
+	p := b.Pools()
+	if len(p.Groups) != 2 || p.Groups[0].Pool != "spot" || p.Groups[1].Pool != "firm" || !p.LastRequest.Equal(bridgeNoon) {
+		t.Errorf("groups %+v, last request %v", p.Groups, p.LastRequest)
+	}
+}

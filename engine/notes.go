@@ -142,6 +142,9 @@ func (e *Engine) lastPlaced() *placed {
 	}
 	if len(h.asked.Groups) > 0 && (own == nil || h.asked.At.After(own.decision.Time)) {
 		next.groups = h.asked.Groups
+		if own == nil {
+			next.decision.Time = h.asked.At
+		}
 		if observer, ok := e.cluster.(GroupObserver); ok {
 			observer.ObserveGroups(from.policy, next.groups, e.clock())
 		}

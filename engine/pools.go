@@ -124,7 +124,7 @@ func (e *Engine) Pools() Pools {
 	for i := range policy.Workloads {
 		out.Workloads = append(out.Workloads, workloadOf(&policy.Workloads[i], view))
 	}
-	last := e.placement.last.Load()
+	last := e.lastPlaced()
 	if last != nil {
 		out.LastRequest = last.decision.Time
 	}
