@@ -42,7 +42,8 @@ const (
 )
 
 // OpenStore opens or makes the file in a directory, which must exist. A damaged file, or one of a newer version, is put
-// aside and a new one made: everything in it can be learnt again from the metric store.
+// aside and a new one made: everything in it can be learnt again from the metric store. On a disk that is full or
+// read-only a store that is there is read; without one the result is nil.
 func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -66,6 +67,7 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 			log.Error("the data directory cannot be written to: what was stored is used, and what is learnt from now on is not stored until a restart that can", "error", err)
 			return &Store{db: db, log: log}, nil
 		}
+		return nothingStored(log, err), nil
 	}
 	if !unusable {
 		return nil, fmt.Errorf("open %s: %w; --data-dir must be a writable directory", path, err)
@@ -75,10 +77,18 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 		return nil, fmt.Errorf("open %s: %w; move it away: %w", path, err, moved)
 	}
 	log.Error("the store cannot be used; what was learnt is rebuilt from the metric store", "error", err, "kept", aside)
-	if db, _, err = openDB(path); err != nil {
+	if db, _, err = openDB(path); unwritable(err) {
+		return nothingStored(log, err), nil
+	} else if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return &Store{db: db, log: log}, nil
+}
+
+// nothingStored is the store that keeps nothing: learning anew after a restart is better than not starting.
+func nothingStored(log *slog.Logger, err error) *Store {
+	log.Error("the data directory cannot be written to: nothing that is learnt is stored until a restart that can", "error", err)
+	return nil
 }
 
 // unwritable tells a disk that is full or read-only from other failures.

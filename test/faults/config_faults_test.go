@@ -36,7 +36,7 @@ func mounted(text string, taken bool) func(w *world) func() {
 		put := func(version, text string) {
 			dir := filepath.Join(w.dir, version)
 			w.must(os.Mkdir(dir, 0o750))
-			w.must(os.WriteFile(filepath.Join(dir, "warmpool.yaml"), []byte(w.filled(text)), 0o600))
+			w.write(filepath.Join(dir, "warmpool.yaml"), []byte(w.filled(text)))
 			w.must(os.Symlink(version, filepath.Join(w.dir, "..data_tmp")))
 			w.must(os.Rename(filepath.Join(w.dir, "..data_tmp"), filepath.Join(w.dir, "..data")))
 		}
@@ -58,32 +58,35 @@ var (
 
 var lastGood = claim{"as ever, by the last good configuration; the failure is logged and counted", asEver.check}
 
+// configFile has one content at a time.
+const configFile = "configuration file"
+
 var configFaults = []*fault{
 	{
-		part: "Configuration", name: "is broken", clients: []claim{follows, chooses}, decided: []claim{lastGood}, recovers: atOnce,
+		part: "Configuration", takes: configFile, name: "is broken", clients: []claim{follows, chooses}, decided: []claim{lastGood}, recovers: atOnce,
 		inject: written(brokenConfig, false),
 	},
 	{
-		part: "Configuration", name: "is half-written, in the middle of an entry", clients: []claim{follows, chooses}, decided: []claim{lastGood}, recovers: atOnce,
+		part: "Configuration", takes: configFile, name: "is half-written, in the middle of an entry", clients: []claim{follows, chooses}, decided: []claim{lastGood}, recovers: atOnce,
 		inject: written(cutConfig, false),
 	},
 	{
-		part: "Configuration", name: "is half-written, at the end of an entry, and stays so", clients: []claim{halfUnknown, chooses}, decided: []claim{halfForgotten}, recovers: atOnce,
+		part: "Configuration", takes: configFile, name: "is half-written, at the end of an entry, and stays so", clients: []claim{halfUnknown, chooses}, decided: []claim{halfForgotten}, recovers: atOnce,
 		inject: written(shortConfig, true),
 	},
 	{
-		part: "Configuration", name: "is gone", clients: []claim{follows, chooses}, decided: []claim{lastGood}, recovers: atOnce,
+		part: "Configuration", takes: configFile, name: "is gone", clients: []claim{follows, chooses}, decided: []claim{lastGood}, recovers: atOnce,
 		inject: func(w *world) func() {
 			w.replaceConfig(func() { w.must(os.Remove(w.configPath)) }, false)
 			return func() { w.replaceConfig(func() { w.writeConfig(configuration) }, true) }
 		},
 	},
 	{
-		part: "Configuration", name: "is swapped by a symbolic link, to a broken one", clients: []claim{follows, chooses}, decided: []claim{lastGood}, recovers: atOnce,
+		part: "Configuration", takes: configFile, name: "is swapped by a symbolic link, to a broken one", clients: []claim{follows, chooses}, decided: []claim{lastGood}, recovers: atOnce,
 		inject: mounted(brokenConfig, false),
 	},
 	{
-		part: "Configuration", name: "is swapped by a symbolic link, to a good one", clients: []claim{follows, chooses}, decided: []claim{asEver}, recovers: atOnce,
+		part: "Configuration", takes: configFile, name: "is swapped by a symbolic link, to a good one", clients: []claim{follows, chooses}, decided: []claim{asEver}, recovers: atOnce,
 		inject: mounted(otherConfig, true),
 	},
 }

@@ -16,13 +16,33 @@ import (
 var dataFiles = []string{"expander-history.json", "operations.json", "warmpool.db", "decisions.jsonl"}
 
 // limitedWrites lets this process write files up to a size only. Every user may set this limit, unlike a quota or a small
-// file system; writing fails as on a full disk, after the bytes that still have room.
+// file system; writing fails as on a full disk, after the bytes that still have room. What else is on the disk is not
+// meant: see write.
 func limitedWrites(w *world, bytes uint64) (mend func()) {
 	signal.Ignore(syscall.SIGXFSZ)
 	var before syscall.Rlimit
 	w.must(syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before))
-	w.must(syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: bytes, Max: before.Max}))
-	return func() { w.must(syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before)) }
+	set := func(now uint64) {
+		w.must(syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: now, Max: before.Max}))
+	}
+	set(bytes)
+	w.lift = func() (back func()) {
+		set(before.Cur)
+		return func() { set(bytes) }
+	}
+	return func() {
+		set(before.Cur)
+		w.lift = nil
+	}
+}
+
+// write makes a file that is not warmpool's, which is there however full the data directory is.
+func (w *world) write(path string, content []byte) {
+	w.t.Helper()
+	if w.lift != nil {
+		defer w.lift()()
+	}
+	w.must(os.WriteFile(path, content, 0o600))
 }
 
 // refused orders an override, which must fail and not be in force: what cannot be stored does not count.
@@ -39,7 +59,12 @@ func refused(w *world) {
 // anew restarts with files that were changed.
 func anew(spoil func(w *world) error) func(w *world) func() {
 	return func(w *world) func() {
-		w.restart(func() { w.must(spoil(w)) })
+		w.restart(func() {
+			if w.lift != nil {
+				defer w.lift()()
+			}
+			w.must(spoil(w))
+		})
 		return func() {}
 	}
 }
@@ -150,7 +175,7 @@ var diskFaults = []*fault{
 		},
 	},
 	{
-		part: "Data directory", name: "is full at a start", alone: true, clients: []claim{follows, answers}, decided: []claim{fromStored}, recovers: afterRestart,
+		part: "Data directory", name: "is full at a start", alone: true, excludes: []string{"cannot be written to"}, clients: []claim{follows, answers}, decided: []claim{fromStored}, recovers: afterRestart,
 		inject: func(w *world) func() {
 			var mend func()
 			w.restart(func() { mend = limitedWrites(w, 0) })
@@ -167,7 +192,7 @@ var diskFaults = []*fault{
 			// In place of the directory there is a file, so that no user, not even root, can make files in it.
 			away := w.dataDir + ".away"
 			w.must(os.Rename(w.dataDir, away))
-			w.must(os.WriteFile(w.dataDir, nil, 0o400))
+			w.must(os.WriteFile(w.dataDir, nil, 0o400)) // an empty file has room on a full disk
 			refused(w)
 			return func() {
 				w.must(os.Remove(w.dataDir))

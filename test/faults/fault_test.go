@@ -27,6 +27,8 @@ type fault struct {
 	settles int
 	// alone faults change the whole process: nothing else runs beside them.
 	alone bool
+	// takes is what only one fault can have at a time.
+	takes string
 	// excludes are names of faults of the same part that cannot be there at the same time.
 	excludes []string
 }

@@ -140,5 +140,5 @@ func observe(t *testing.T, faults ...*fault) {
 
 // excluding tells whether two faults cannot be there at the same time.
 func (f *fault) excluding(other *fault) bool {
-	return f.part == other.part && (slices.Contains(f.excludes, other.name) || slices.Contains(other.excludes, f.name))
+	return f.takes != "" && f.takes == other.takes || f.part == other.part && (slices.Contains(f.excludes, other.name) || slices.Contains(other.excludes, f.name))
 }

@@ -20,9 +20,9 @@ const (
 	demandRises  = 8
 	faultsEnd    = 15
 	settled      = faultsEnd + 3
-	demandPeaks  = settled + 2
-	demandFalls  = demandPeaks + 3
-	endOfRun     = demandFalls + 11
+	demandPeaks  = settled + 1
+	demandFalls  = demandPeaks + 2
+	endOfRun     = demandFalls + 10
 	beforeFaults = faultsBegin - 1
 )
 

@@ -68,6 +68,8 @@ type world struct {
 	clients *clients
 	// readFor bounds the reading of signals in a tick; it is short only while nothing can be read.
 	readFor time.Duration
+	// lift lets the test write while warmpool cannot; nil if it can.
+	lift func() (back func())
 	// blind is set while the view of the cluster cannot follow.
 	blind int
 	// replicas are those that KEDA has set.
@@ -151,7 +153,7 @@ func (w *world) filled(text string) string {
 
 func (w *world) writeConfig(text string) {
 	w.t.Helper()
-	w.must(os.WriteFile(w.configPath, []byte(w.filled(text)), 0o600))
+	w.write(w.configPath, []byte(w.filled(text)))
 }
 
 // start puts the parts together.

@@ -63,8 +63,7 @@ var continuous = claim{"as ever; the forecast reaches over the hour that comes t
 
 var zoneFaults = []*fault{
 	{
-		part: "Time zone", name: "night in which the clocks go back", from: dstNight, clients: []claim{follows, answers}, decided: []claim{continuous}, recovers: atOnce,
-		excludes: []string{"data is missing or damaged on the machine", "of the configuration is not known"},
+		part: "Time zone", takes: configFile, name: "night in which the clocks go back", from: dstNight, clients: []claim{follows, answers}, decided: []claim{continuous}, recovers: atOnce,
 		inject: func(w *world) func() {
 			w.replaceConfig(func() { w.writeConfig(forecasting("Europe/Berlin")) }, true)
 			w.current().Tick(context.Background(), w.now().Add(-interval)) // the forecast becomes known, and is made
@@ -73,19 +72,18 @@ var zoneFaults = []*fault{
 		},
 	},
 	{
-		part: "Time zone", name: "data is missing or damaged on the machine", alone: true, clients: []claim{follows, chooses}, decided: []claim{asEver}, recovers: ownZones,
-		excludes: []string{"of the configuration is not known"},
+		part: "Time zone", takes: configFile, name: "data is missing or damaged on the machine", alone: true, clients: []claim{follows, chooses}, decided: []claim{asEver}, recovers: ownZones,
 		inject: func(w *world) func() {
 			dir := filepath.Join(w.dir, "zones", "Europe")
 			w.must(os.MkdirAll(dir, 0o750))
-			w.must(os.WriteFile(filepath.Join(dir, "Berlin"), []byte("no zone"), 0o600))
+			w.write(filepath.Join(dir, "Berlin"), []byte("no zone"))
 			w.must(os.Setenv("ZONEINFO", filepath.Dir(dir)))
 			w.replaceConfig(func() { w.writeConfig(forecasting("Europe/Berlin")) }, true)
 			return func() { w.must(os.Unsetenv("ZONEINFO")) }
 		},
 	},
 	{
-		part: "Time zone", name: "of the configuration is not known", clients: []claim{follows, chooses}, decided: []claim{lastGood}, recovers: atOnce,
+		part: "Time zone", takes: configFile, name: "of the configuration is not known", clients: []claim{follows, chooses}, decided: []claim{lastGood}, recovers: atOnce,
 		inject: written(forecasting("Europe/Atlantis"), false),
 	},
 }
