@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -49,6 +50,8 @@ func (s *Server) openAdmin() error {
 	s.admin = &http.Server{
 		Handler: s.adminHandler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaders,
 		Protocols: new(http.Protocols),
+		// Whoever connects could fill the log with handshakes that fail.
+		ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug),
 	}
 	s.admin.Protocols.SetHTTP1(true)
 	if !s.options.adminTLS() {

@@ -130,14 +130,14 @@ func sized(t testing.TB, size int) []byte {
 func TestLargeRequests(t *testing.T) {
 	entered, leave := make(chan struct{}, 4), make(chan struct{})
 	r := run(t, func(o *Options, _ *authority) {
-		o.Requests.Limit = 80 << 20
+		o.Requests.Large, o.Requests.Limit = 4<<20, 8<<20
 		o.Expander = first{answer: func(q expander.Request) (expander.Decision, error) {
 			entered <- struct{}{}
 			<-leave
 			return first{}.BestOptions(context.Background(), q)
 		}}
 	})
-	large := sized(t, 65<<20)
+	large := sized(t, 5<<20)
 	var wait sync.WaitGroup
 	sent := make(chan struct{})
 	// arrived waits for the next request to reach the expander, and does not wait for ever where the first one never does.
@@ -161,7 +161,7 @@ func TestLargeRequests(t *testing.T) {
 	if _, err := r.autoscaler(t, "localhost").Send(t.Context(), large); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a second large request: %v", err)
 	}
-	if _, err := r.autoscaler(t, "localhost").Send(t.Context(), sized(t, 90<<20)); status.Code(err) != codes.ResourceExhausted {
+	if _, err := r.autoscaler(t, "localhost").Send(t.Context(), sized(t, 10<<20)); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a request above the limit: %v", err)
 	}
 	wait.Go(func() { // small ones go on
