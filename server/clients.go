@@ -120,8 +120,8 @@ func (c *clients) connect(address string) (leave func(), limit string) {
 	}), ""
 }
 
-// call admits a call until the context ends.
-func (c *clients) call(ctx context.Context, address, method string) error {
+// call admits a call until the returned function is called.
+func (c *clients) call(address, method string) (leave func(), err error) {
 	c.mu.Lock()
 	from := c.of(address)
 	bucket, inFlight, most, what := from.callRate, &from.calls, c.limits.Calls, "calls"
@@ -137,26 +137,36 @@ func (c *clients) call(ctx context.Context, address, method string) error {
 	switch {
 	case !free:
 		c.refused("client-" + what).Inc()
-		return status.Errorf(codes.ResourceExhausted, "this client has %d calls of this kind open, which is the limit for one", most)
+		return nil, status.Errorf(codes.ResourceExhausted, "this client has %d calls of this kind open, which is the limit for one", most)
 	case !allowed:
 		c.refused("client-" + what + "-rate").Inc()
-		return status.Errorf(codes.ResourceExhausted, "this client sends more than %g calls of this kind per second", float64(bucket.Limit()))
+		return nil, status.Errorf(codes.ResourceExhausted, "this client sends more than %g calls of this kind per second", float64(bucket.Limit()))
 	}
-	context.AfterFunc(ctx, func() {
+	return sync.OnceFunc(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		*inFlight--
-	})
-	return nil
+	}), nil
 }
 
-// tap sees a call before its first byte is read.
-func (c *clients) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+// tap sees a call before its first byte is read. What next refuses is over at once: the transport does not end the context
+// of a call that never began.
+func (c *clients) tap(ctx context.Context, info *tap.Info, next tap.ServerInHandle) (context.Context, error) {
 	address := ""
 	if p, ok := peer.FromContext(ctx); ok {
 		address = addressOf(p.Addr)
 	}
-	return ctx, c.call(ctx, address, info.FullMethodName)
+	leave, err := c.call(address, info.FullMethodName)
+	if err != nil {
+		return nil, err
+	}
+	admitted, err := next(ctx, info)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	context.AfterFunc(ctx, leave)
+	return admitted, nil
 }
 
 // addressOf is the address without the port.

@@ -57,27 +57,27 @@ func TestOneClientLeavesRoomForOthers(t *testing.T) {
 	connect("10.0.0.9", "")
 	connect("10.0.0.9", "connections")
 
-	call := func(ctx context.Context, address, method string, want codes.Code) {
+	call := func(address, method string, want codes.Code) (leave func()) {
 		t.Helper()
-		if err := c.call(ctx, address, method); status.Code(err) != want {
+		leave, err := c.call(address, method)
+		if status.Code(err) != want {
 			t.Errorf("%s, %s: %v, want %s", address, method, err, want)
 		}
+		return leave
 	}
 	const choose, other = grpcplugin.Expander_BestOptions_FullMethodName, pb.ExternalScaler_GetMetrics_FullMethodName
-	ctx, end := context.WithCancel(t.Context())
-	call(ctx, "a", choose, codes.OK)
-	call(ctx, "a", choose, codes.ResourceExhausted)
-	call(ctx, "a", other, codes.OK) // the burst of a rate below one is one
-	call(ctx, "a", other, codes.ResourceExhausted)
-	call(ctx, "b", choose, codes.OK)
-	call(ctx, "b", other, codes.OK)
+	end := call("a", choose, codes.OK)
+	call("a", choose, codes.ResourceExhausted)
+	call("a", other, codes.OK) // the burst of a rate below one is one
+	call("a", other, codes.ResourceExhausted)
+	call("b", choose, codes.OK)
+	call("b", other, codes.OK)
 	end()
-	waitFor(t, func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.byAddress["a"].choices == 0 && c.byAddress["a"].calls == 0
-	})
-	call(t.Context(), "a", choose, codes.ResourceExhausted) // the rate is not over
+	end()
+	if n := c.byAddress["a"].choices; n != 0 {
+		t.Errorf("%d calls are in flight", n)
+	}
+	call("a", choose, codes.ResourceExhausted) // the rate is not over
 	for limit, want := range map[string]float64{"client-choices": 1, "client-choices-rate": 1, "client-calls-rate": 1} {
 		if got := value(t, refused.of(limit)); got != want {
 			t.Errorf("%v refused by %s, want %v", got, limit, want)
@@ -206,6 +206,46 @@ func TestChoicesOfOneClient(t *testing.T) {
 	if err := spec(t, r.dial(t, "scaler")); err != nil {
 		t.Errorf("the scaler meanwhile: %v", err)
 	}
+}
+
+// TestCallsEnd: nothing stays in flight, however a call ends: answered, refused by the handler or by the rate of all, ended by
+// its deadline or by its client.
+func TestCallsEnd(t *testing.T) {
+	r := run(t, func(o *Options, _ *authority) { o.Requests.PerSecond = 1e-9 })
+	client := r.autoscaler(t, "localhost")
+	good := captures(t)["ca136-010.bin"]
+	if _, err := client.Send(t.Context(), good); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := client.Send(t.Context(), good); status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("beyond the rate of all clients: %v", err)
+		}
+	}
+	if err := spec(t, r.dial(t, "scaler")); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stream, err := pb.NewExternalScalerClient(r.dial(t, "scaler")).StreamIsActive(ctx, ref("llama"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.board.set("ml/llama", 1)
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	open := func(listener string) (calls int) {
+		c := r.clients(listener)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, from := range c.byAddress {
+			calls += from.calls + from.choices
+		}
+		return calls
+	}
+	waitFor(t, func() bool { return open("expander") == 0 && open("scaler") == 1 })
+	cancel()
+	waitFor(t, func() bool { return open("scaler") == 0 })
 }
 
 // TestOldTLSIsRefused: protocol versions and suites without forward secrecy or authenticated encryption, on every

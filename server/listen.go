@@ -96,11 +96,7 @@ func (s *Server) open(p part) (port, error) {
 		opts = append(opts, s.transport(p)...)
 	}
 	opts = append(opts, grpc.InTapHandle(func(ctx context.Context, info *tap.Info) (context.Context, error) {
-		ctx, err := clients.tap(ctx, info)
-		if err != nil {
-			return nil, err
-		}
-		return s.admission.tap(ctx, info)
+		return clients.tap(ctx, info, s.admission.tap)
 	}))
 	server := grpc.NewServer(opts...)
 	grpc_health_v1.RegisterHealthServer(server, s.health)
