@@ -79,11 +79,11 @@ e2e: build $(BIN)/prometheus $(BIN)/promtool $(BIN)/helm ## warmpool on a real c
 test-web: build ## The operator's page in headless Chromium (skipped without one; WARMPOOL_REQUIRE_CHROMIUM=1 insists)
 	@if [ -z "$${WARMPOOL_REQUIRE_CHROMIUM:-}" ] && ! command -v "$${CHROMIUM:-chromium}" chromium-browser google-chrome >/dev/null; then \
 		echo "test-web: skipped, no Chromium found (apt-get install chromium, or give its path in CHROMIUM)"; \
-	else cd test/web && npm ci --silent && WARMPOOL_BINARY=$(CURDIR)/bin/warmpool node --test page.test.js; fi
+	else cd test/web && npm ci --no-audit --no-fund --loglevel=error && WARMPOOL_BINARY=$(CURDIR)/bin/warmpool node --test page.test.js; fi
 
 .PHONY: screenshots
 screenshots: build ## The same, and take the pictures of docs/operating.md
-	cd test/web && npm ci --silent && WARMPOOL_REQUIRE_CHROMIUM=1 WARMPOOL_SCREENSHOTS=$(CURDIR)/docs/images WARMPOOL_BINARY=$(CURDIR)/bin/warmpool node --test page.test.js
+	cd test/web && npm ci --no-audit --no-fund --loglevel=error && WARMPOOL_REQUIRE_CHROMIUM=1 WARMPOOL_SCREENSHOTS=$(CURDIR)/docs/images WARMPOOL_BINARY=$(CURDIR)/bin/warmpool node --test page.test.js
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint $(BIN)/buf ## Linters, proto lint and breaking changes, generated code
