@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -46,15 +47,20 @@ type file struct {
 	lost, failures atomic.Uint64
 }
 
+// passing are failures that may be over later: a disk that is full, or read-only after an error.
+var passing = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS}
+
 func openFile(o Options) (*file, error) {
 	f := &file{
 		path: o.File, maxBytes: cmp.Or(o.MaxBytes, defaultMaxBytes), keep: cmp.Or(o.Keep, defaultKeep),
 		logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		queue:  make(chan Record, fileQueue), stop: make(chan struct{}), done: make(chan struct{}),
 	}
-	if err := f.open(); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
-		f.fail(err) // there may be room again later; deciding does not depend on it
-	} else if err != nil {
+	switch err := f.open(); {
+	case err == nil:
+	case slices.ContainsFunc(passing, func(one error) bool { return errors.Is(err, one) }):
+		f.fail(err) // deciding does not depend on it
+	default:
 		return nil, err
 	}
 	go f.run()
