@@ -111,10 +111,10 @@ func (e *Engine) Leading() bool { return !e.lockstep.following.Load() }
 // other. Without any leader nobody moves on, and the board is held for as long as each entry may be kept.
 const unreachableFor = 2
 
-// leastSilence is what a leader may be silent for however short the interval is; it sends something every 5 s. It is
-// longer than a Lease outlives its holder, and than it takes to see that: a leader that died must be known to have died,
-// and its board be held, before this instance would stop to answer.
-const leastSilence = 20 * time.Second
+// leastSilence is what a leader may be silent for however short the interval is. It sends something every 5 s, and the
+// Lease of one that died ends 15 s later, which takes others up to 4 s to see: it must be known to have died, and its
+// board be held, before this instance would stop to answer. The default interval gives as much.
+const leastSilence = 30 * time.Second
 
 // outOfTouch tells whether there is a leader whose board does not arrive.
 func (e *Engine) outOfTouch(now time.Time) bool {

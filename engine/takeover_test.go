@@ -182,9 +182,9 @@ func TestShortIntervalHoldsUntilTheLeaseEnds(t *testing.T) {
 		follower.Follow("leader")
 		handOver(t, leader, follower)
 		wantTarget(t, follower, id, 3)
-		time.Sleep(18 * time.Second) // the Lease, and the look at it that is due next
+		time.Sleep(24 * time.Second) // the last word was 5 s old, the Lease lasts 15 s, and is looked at in turns
 		wantTarget(t, follower, id, 3)
-		time.Sleep(3 * time.Second)
+		time.Sleep(7 * time.Second)
 		if _, err := follower.Target(id); !errors.Is(err, ErrNoData) {
 			t.Errorf("a leader is silent for long: %v, want no answer", err)
 		}

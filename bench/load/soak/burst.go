@@ -94,6 +94,6 @@ expander:
   mode: active
   workloads:
     - {name: inference, match: {podLabels: {workload-tier: inference}}, stages: [{pools: [gpu]}]}
-decisions: {file: %s/decisions.jsonl}
+decisions: {ring: 5000, file: %s/decisions.jsonl}
 `, prometheus, o.Evaluate, o.Dir)
 }

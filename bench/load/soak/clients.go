@@ -30,6 +30,9 @@ func ScaledObject(model int, forecast bool) *pb.ScaledObjectRef {
 	return &pb.ScaledObjectRef{Namespace: Namespace(model), Name: "llm-" + strconv.Itoa(model), ScalerMetadata: metadata}
 }
 
+// constantCall is how calls of the constant server are counted.
+const constantCall = "constant GetMetrics"
+
 // group is a number of scaled objects that share some connections, and what their calls took.
 type group struct {
 	name        string
@@ -146,7 +149,7 @@ func (c *clients) poll(ctx context.Context, g *group, p *polled, due time.Time) 
 		var took [2]float64
 		for _, constant := range []bool{constantFirst, !constantFirst} {
 			if constant {
-				took[1] = c.call(ctx, "constant GetMetrics", func(ctx context.Context) error {
+				took[1] = c.call(ctx, constantCall, func(ctx context.Context) error {
 					_, err := p.constant.GetMetrics(ctx, request)
 					return err
 				})
@@ -198,7 +201,8 @@ func (c *clients) register(ctx context.Context, p *polled, request *pb.GetMetric
 			c.mu.Unlock()
 			return true
 		}
-		if !until(ctx, time.Now().Add(100*time.Millisecond)) {
+		// Sooner than KEDA, which comes with the next poll, and not so soon that the asking is the load.
+		if !until(ctx, time.Now().Add(c.o.Poll/5)) {
 			return false
 		}
 	}

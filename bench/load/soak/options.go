@@ -49,7 +49,7 @@ func Defaults() Options {
 		Objects: 1000, Few: 4, Many: 200, Streams: 100, Forecasts: 100,
 		Poll: 15 * time.Second, Evaluate: 15 * time.Second,
 		Wave: load.Wave{Groups: 60, Pods: 500}, Burst: 10 * time.Second,
-		Warmup: 4 * time.Minute, WarmupBurst: 5 * time.Second, For: 10 * time.Minute, Sample: 7 * time.Second, CallLimit: 3 * time.Second,
+		Warmup: 4 * time.Minute, WarmupBurst: 3 * time.Second, For: 10 * time.Minute, Sample: 7 * time.Second, CallLimit: 3 * time.Second,
 	}
 }
 

@@ -2,7 +2,6 @@ package soak
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"math"
 	"slices"
@@ -118,5 +117,3 @@ func quantile(values []float64, share float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))]
 }
-
-var errNothingRead = errors.New("the server's metrics could not be read once")

@@ -51,14 +51,21 @@ func TestSmoke(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := Options{
-		Binary: binary, Constant: []string{self, constantCommand}, Dir: t.TempDir(),
+		Binary: binary, Constant: []string{self, constantCommand},
 		Objects: 24, Few: 2, Many: 6, Streams: 6, Forecasts: 3, Poll: time.Second, Evaluate: time.Second,
 		Wave: load.Wave{Groups: 6, Pods: 20}, Burst: time.Second, WarmupBurst: 500 * time.Millisecond,
 		Warmup: 4 * time.Second, For: 3 * time.Second, Sample: 700 * time.Millisecond, CallLimit: time.Minute,
 	}
-	r, err := Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
+	var r *Result
+	for range 3 { // longer where the machine is too busy to get anywhere
+		o.Dir = t.TempDir()
+		if r, err = Run(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		if r.First.Calls > 0 {
+			break
+		}
+		o.Warmup, o.For = 4*o.Warmup, 4*o.For
 	}
 	for what, n := range r.Failed {
 		if !strings.Contains(what, "DeadlineExceeded") {
