@@ -30,6 +30,7 @@ func TestAcceleratorFacts(t *testing.T) {
 		{"label of value none", Group{Labels: map[string]string{"accelerator": "none"}}, false, 0, "", 0},
 		{"whole cards", Group{Allocatable: extended("nvidia.com/gpu", 8), Labels: map[string]string{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.memory": "81559"}}, true, 8, "NVIDIA-H100-80GB-HBM3", 81559 << 20},
 		{"time slices", Group{Allocatable: extended("nvidia.com/gpu", 8), Labels: map[string]string{"nvidia.com/gpu.replicas": "4"}}, true, 2, "", 0},
+		{"two slices of each", Group{Allocatable: extended("nvidia.com/gpu", 4), Labels: map[string]string{"nvidia.com/gpu.replicas": "2"}}, true, 2, "", 0},
 		{"renamed slices", Group{Allocatable: extended("nvidia.com/gpu.shared", 10), Labels: map[string]string{"nvidia.com/gpu.replicas": "10"}}, true, 1, "", 0},
 		{"GKE time sharing", Group{Allocatable: extended("nvidia.com/gpu", 6), Labels: map[string]string{"cloud.google.com/gke-max-shared-clients-per-gpu": "3", "cloud.google.com/gke-accelerator": "nvidia-l4"}}, true, 2, "nvidia-l4", 0},
 		{"MIG slices", Group{Allocatable: extended("nvidia.com/mig-1g.10gb", 14), Labels: map[string]string{"nvidia.com/gpu.count": "2"}}, true, 2, "", 0},
