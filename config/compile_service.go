@@ -123,7 +123,7 @@ func (b *serviceBuilder) build(overrides map[string][]scaler.Override) Service {
 			WaitProbability: float64(s.PerReplica.WaitProbability), LatencyObjective: time.Duration(s.PerReplica.LatencyObjective),
 			DrainTime: time.Duration(s.QueueDepth.DrainTime), Sources: sources, QueuePerReplica: s.QueueDepth.TargetPerReplica,
 			Utilization:  utilizationRule(s.GPUUtilization),
-			Forecast:     scaler.ForecastLimit{MaxPrewarm: float64(s.Forecast.MaxPrewarm)},
+			Forecast:     scaler.ForecastLimit{MaxPrewarm: float64(s.Forecast.MaxPrewarm), MaxUtilization: s.Forecast.MaxUtilization},
 			Startup:      scaler.StartupRule{Lead: time.Duration(s.Startup.Lead.Value), Prior: time.Duration(s.Startup.Prior)},
 			ScaleDown:    scaler.ScaleDown{Window: max(shortestWindow, time.Duration(s.ScaleDown.Window)), MaxStep: float64(s.ScaleDown.MaxStep), Period: time.Duration(s.ScaleDown.Period)},
 			IdleAfter:    time.Duration(s.Activation.IdleAfter),

@@ -69,14 +69,15 @@ type startupFile struct {
 }
 
 type forecastFile struct {
-	Mode        string        `key:"mode" meta:"forecastMode" default:"shadow" enum:"off|shadow|active|auto" doc:"off; shadow computes and shows; active uses it; auto leaves shadow when the record is good enough"`
-	Rate        string        `key:"rate" meta:"forecastRate" default:"gateway" enum:"gateway|engine" doc:"where the history of arrivals comes from: gateway is queries.rate, or the preset's counter if the preset is a gateway's; engine is the preset's own counters, which do not see what the gateway rejects"`
-	MaxShort    share         `key:"maxShort" meta:"forecastMaxShort" default:"1%" min:"0.01%" max:"50%" doc:"share of time slots that may be short of replicas"`
-	Cost        costFile      `key:"cost" doc:"states the price of a shortage in place of maxShort; both parts or none"`
-	TimeZone    string        `key:"timeZone" meta:"forecastTimeZone" default:"Asia/Shanghai" doc:"IANA time zone in which days begin, such as Europe/Berlin"`
-	Holidays    []holidayFile `key:"holidays" meta:"forecastHolidays" doc:"days that are like weekends; each a date, or {date, name}"`
-	ProfileFrom string        `key:"profileFrom" meta:"forecastProfileFrom" default:"\"\"" doc:"service of the same namespace whose daily shape is borrowed while the history is short"`
-	MaxPrewarm  share         `key:"maxPrewarm" meta:"forecastMaxPrewarm" default:"50%" doc:"largest part of replicas.max that the forecast alone may add"`
+	Mode           string        `key:"mode" meta:"forecastMode" default:"shadow" enum:"off|shadow|active|auto" doc:"off; shadow computes and shows; active uses it; auto leaves shadow when the record is good enough"`
+	Rate           string        `key:"rate" meta:"forecastRate" default:"gateway" enum:"gateway|engine" doc:"where the history of arrivals comes from: gateway is queries.rate, or the preset's counter if the preset is a gateway's; engine is the preset's own counters, which do not see what the gateway rejects"`
+	MaxShort       share         `key:"maxShort" meta:"forecastMaxShort" default:"1%" min:"0.01%" max:"50%" doc:"share of time slots that may be short of replicas"`
+	Cost           costFile      `key:"cost" doc:"states the price of a shortage in place of maxShort; both parts or none"`
+	TimeZone       string        `key:"timeZone" meta:"forecastTimeZone" default:"Asia/Shanghai" doc:"IANA time zone in which days begin, such as Europe/Berlin"`
+	Holidays       []holidayFile `key:"holidays" meta:"forecastHolidays" doc:"days that are like weekends; each a date, or {date, name}"`
+	ProfileFrom    string        `key:"profileFrom" meta:"forecastProfileFrom" default:"\"\"" doc:"service of the same namespace whose daily shape is borrowed while the history is short"`
+	MaxUtilization float64       `key:"maxUtilization" meta:"forecastMaxUtilization" default:"0" min:"0" max:"1" doc:"planned share of a replica's capacity while the forecast is used, where that is above perReplica.maxUtilization; fewer slots get more spare. 0: the same share with and without a forecast"`
+	MaxPrewarm     share         `key:"maxPrewarm" meta:"forecastMaxPrewarm" default:"50%" doc:"largest part of replicas.max that the forecast alone may add"`
 }
 
 type costFile struct {

@@ -116,7 +116,8 @@ type forecast struct {
 // seriesOf names the history of a rate of arrivals. Triggers that read the same rate in the same way share it.
 func seriesOf(c *config.Service) (series, stored string) {
 	f, p := &c.Forecast, &c.Policy
-	text := fmt.Sprintf("%q %q %v %v %v %v %v %v %v %v %v %v", f.Rate.Expr, f.Rate.Match, f.Rate.Scale, f.Location, f.Holidays,
+	// The number at the front is that of what the predictor's unit means: 2 is the largest rate of a replica.
+	text := fmt.Sprintf("2 %q %q %v %v %v %v %v %v %v %v %v %v", f.Rate.Expr, f.Rate.Match, f.Rate.Scale, f.Location, f.Holidays,
 		f.MaxShort, f.ProfileFrom, p.RatePerReplica, p.Concurrency, p.ServiceTime, p.MaxUtilization, p.Startup.Lead)
 	if f.Cost != nil {
 		text += fmt.Sprint(*f.Cost)

@@ -42,7 +42,7 @@ func (e *Engine) plan(s *service, a arrivals, at time.Time) *scaler.Forecast {
 	if f.predictor == nil {
 		return &scaler.Forecast{Mode: string(predictor.Reactive), Reason: f.waitingFor(), Text: "no forecast yet: " + f.waitingFor()}
 	}
-	p := f.predictor.Plan(predictor.Request{Now: at, Lead: lead, Misses: s.state.Misses(at)})
+	p := f.predictor.Plan(predictor.Request{Now: at, Lead: lead, Misses: s.state.Misses(at), Counted: true})
 	f.coverage.expect(&p)
 	s.plan = &p
 	if ended || len(f.issued) == 0 {
@@ -58,14 +58,20 @@ func (e *Engine) unforesee(s *service) {
 	s.foreseen, s.plan = nil, nil
 }
 
-// known returns the lead and the planning rate of one replica as the last decision had them; 0 is unknown.
+// known returns the lead and the largest rate of one replica as the last decision had them; 0 is unknown.
 func (e *Engine) known(s *service) (lead time.Duration, rate float64) {
 	line := s.entry.Load()
 	if line == nil {
 		return 0, 0
 	}
 	p := &s.compiled.Policy
-	rate = line.decision.Capacity.Rate * p.MaxUtilization
+	// A slot is short when more arrives than the replicas can serve at all: the margin for growth is the forecast's own,
+	// and a planned share below 1 would count it twice. Where nothing tells that a replica serves that rate without its
+	// requests waiting, the planned share stays.
+	rate = line.decision.Capacity.Rate
+	if line.decision.Capacity.Concurrency <= 0 {
+		rate *= p.MaxUtilization
+	}
 	if p.RatePerReplica <= 0 && (p.Concurrency <= 0 || p.ServiceTime <= 0) {
 		rate = coarse(rate)
 	}

@@ -34,6 +34,6 @@ func (s *Service) anchor(slot int64) {
 	if !fresh.history.filled {
 		return
 	}
-	fresh.turn, fresh.prewarms, fresh.banned, fresh.failed = s.turn, s.prewarms, s.banned, s.failed
+	fresh.counted, fresh.turn, fresh.prewarms, fresh.banned, fresh.failed = s.counted, s.turn, s.prewarms, s.banned, s.failed
 	*s = *fresh
 }

@@ -46,6 +46,25 @@ func TestUsualPeakAgainstSorting(t *testing.T) {
 	})
 }
 
+// Forecasts of more replicas than came are not misses where the real prewarms are counted.
+func TestCountedMissesAreTheRecord(t *testing.T) {
+	s, at := grown(t)
+	s.settings.Mode = Active
+	for range missesBeforeBrake {
+		s.prewarms.misses[ring(s.prewarms.missed, missKept)] = s.history.newest
+		s.prewarms.missed++
+	}
+	if p := s.Plan(Request{Now: at}); p.Mode != Shadow || p.Reasons[0] != Misses {
+		t.Errorf("nobody counts: mode %s, reasons %v", p.Mode, p.Reasons)
+	}
+	if p := s.Plan(Request{Now: at, Counted: true}); p.Mode != Active {
+		t.Errorf("none of the prewarms was missed: mode %s, reasons %v", p.Mode, p.Reasons)
+	}
+	if p := s.Plan(Request{Now: at, Misses: 3, Counted: true}); p.Mode != Shadow {
+		t.Errorf("three prewarms were missed: mode %s", p.Mode)
+	}
+}
+
 // Three misses that somebody else counted put the service into shadow, at once and also in mode auto, where they turn
 // the switch and so start its dwell.
 func TestForeignMissesAreABrake(t *testing.T) {

@@ -16,9 +16,12 @@ type Request struct {
 	Need int
 	// Cause says how Lead came about, for the explanation: "90 % of 14 starts".
 	Cause string
-	// Misses are the real prewarms of the last 24 hours whose load did not come, as whoever ordered them counts. The
-	// service counts its own forecasts besides; the larger number is the brake.
+	// Misses are the real prewarms of the last 24 hours whose load did not come, as whoever ordered them counts.
 	Misses int
+	// Counted tells that Misses is the whole record. Otherwise the service's own forecasts of more replicas than the
+	// traffic needed, ordered or not, count besides, and the larger number is the brake: forecasts come many times an
+	// hour, and of so many a few are always wrong.
+	Counted bool
 }
 
 // Plan is a decision with everything it rests on.
@@ -76,7 +79,7 @@ func (s *Service) Plan(r Request) Plan {
 	}
 	p.UsualPeak = s.usualPeak()
 	s.fillSlots(&p)
-	s.judge(&p, r.Misses)
+	s.judge(&p, s.misses(r))
 	return p
 }
 
@@ -140,6 +143,14 @@ func (s *Service) heaviest(o Outlook) []Analog {
 	return days[:min(len(days), shownAnalogs)]
 }
 
+// misses is the record that the brake looks at.
+func (s *Service) misses(r Request) int {
+	if s.counted = r.Counted; s.counted {
+		return r.Misses
+	}
+	return max(r.Misses, s.prewarms.since(s.history.newest-s.history.perDay))
+}
+
 func (s *Service) judge(p *Plan, misses int) {
 	h := &s.history
 	slots := h.newest - h.first + 1
@@ -158,7 +169,7 @@ func (s *Service) judge(p *Plan, misses int) {
 		History:    time.Duration(slots) * s.settings.Step,
 		Coverage:   float64(h.present(min(slots, 7*h.perDay))) / float64(min(slots, 7*h.perDay)),
 		Failed:     s.FailedExperts(),
-		Misses:     max(misses, s.prewarms.since(h.newest-h.perDay)),
+		Misses:     misses,
 		Stale:      p.Uncorrected,
 		Weeks:      p.Weeks,
 		Switch:     &s.turn,

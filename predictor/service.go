@@ -22,6 +22,7 @@ type Service struct {
 	ledger   *ledger
 	prewarms prewarms
 	turn     Switch
+	counted  bool // whoever plans keeps the record of the real prewarms
 	peak     peak
 
 	priorDay int64 // local day of priors
@@ -165,7 +166,7 @@ func (s *Service) book(slot int64, y float64) {
 	}
 	if s.settings.Mode == Auto && floorDiv(slot, s.history.perDay/4) != floorDiv(slot-1, s.history.perDay/4) {
 		now := s.endOf(slot)
-		if s.prewarms.since(slot-s.history.perDay) >= missesBeforeBrake {
+		if !s.counted && s.prewarms.since(slot-s.history.perDay) >= missesBeforeBrake {
 			s.turn.Brake(now)
 		}
 		s.turn.Check(now, s.Skill(switchDays).Saving)

@@ -39,9 +39,11 @@ type evaluation struct {
 	next State
 
 	// What the policy comes to at this time.
-	min, max          int
-	overridden        bool
-	share             float64
+	min, max   int
+	overridden bool
+	share      float64
+	// lifted is the planned share while a forecast is used; 0 where share always counts.
+	lifted            float64
 	drain, staleAfter time.Duration
 	utilRule          UtilizationRule
 	queueForm         QueueForm
@@ -86,6 +88,9 @@ func (e *evaluation) begin() {
 	e.staleAfter = orDefault(p.StaleAfter, defaultStaleAfter)
 	e.utilRule = p.Utilization.withDefaults()
 	e.d.Capacity = capacityOf(p, &prev.Observed)
+	if f := e.in.Forecast; f != nil && f.Used && e.d.Capacity.Concurrency > 0 && p.Forecast.MaxUtilization > e.share {
+		e.lifted = p.Forecast.MaxUtilization
+	}
 	e.limits()
 	e.last, e.lastKnown, e.first = prev.N, prev.Valid, !prev.Valid
 	if e.first {

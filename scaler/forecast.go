@@ -34,7 +34,8 @@ func (e *evaluation) voteForecast(others int) int {
 	}
 	if released := e.next.Released; released > 0 {
 		switch {
-		case order <= others, order > released, 2*others >= released:
+		// The release is over with the peak that did not come: its order has gone, or a larger one has come, or the load.
+		case order <= others, 2*order <= released, order > released, 2*others >= released:
 			e.next.Released = 0
 		default:
 			v.Used = false

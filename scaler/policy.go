@@ -104,6 +104,10 @@ type UtilizationRule struct {
 type ForecastLimit struct {
 	// MaxPrewarm is a share of Max: the forecast may lift the target by at most that much above the other votes.
 	MaxPrewarm float64
+	// MaxUtilization is the planned share of a replica's capacity while the forecast is used: the forecast brings its own
+	// margin for growth, so that the present needs less of one. It counts where Concurrency is known and above
+	// [Policy.MaxUtilization]; 0 changes nothing.
+	MaxUtilization float64
 	// BreakEven is how long an idle replica may be kept because the forecast needs it again; 0 takes the lead time,
 	// which is what a restart would waste.
 	BreakEven time.Duration

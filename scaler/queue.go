@@ -1,6 +1,9 @@
 package scaler
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 const (
 	defaultDrainTime      = 60 * time.Second
@@ -30,7 +33,17 @@ func (e *evaluation) replicasForSlots(load float64) float64 {
 	if wait := e.policy.WaitProbability; wait > 0 {
 		return float64(Slots(load, wait)) / c
 	}
-	return load / (c * e.share)
+	return load / (c * e.planned(load))
+}
+
+// planned is the share of the slots that so many busy ones may take. While a forecast is used it is the lifted one, less
+// where the slots are few: half the square root of the busy slots stays spare (Halfin and Whitt, 1981), because the
+// fewer there are, the longer a request that finds them taken has to wait. It is never below the usual share.
+func (e *evaluation) planned(busy float64) float64 {
+	if e.lifted <= 0 || !(busy > 0) {
+		return e.share
+	}
+	return max(e.share, min(e.lifted, busy/(busy+math.Sqrt(busy)/2)))
 }
 
 // replicasForRate is how many replicas serve so many requests per second.
@@ -39,7 +52,15 @@ func (e *evaluation) replicasForRate(perSecond float64) float64 {
 	if e.policy.WaitProbability > 0 && c.Concurrency > 0 {
 		return e.replicasForSlots(perSecond * c.Concurrency / c.Rate)
 	}
-	return perSecond / (c.Rate * e.share)
+	return perSecond / (c.Rate * e.plannedRate(perSecond))
+}
+
+// plannedRate is planned for so many requests per second.
+func (e *evaluation) plannedRate(perSecond float64) float64 {
+	if e.lifted <= 0 {
+		return e.share
+	}
+	return e.planned(perSecond * e.d.Capacity.Concurrency / e.d.Capacity.Rate)
 }
 
 // voteQueue votes from the requests in the system. All forms are absolute, so that they cannot compound while pods
@@ -82,8 +103,9 @@ func (e *evaluation) voteConcurrency(busy, q *reading) {
 	if e.policy.Concurrency <= 0 {
 		t = t.learned(e.d.Capacity.LearnedConcurrency)
 	}
-	t = e.target(t)
-	e.vote("queue", e.replicasForSlots(busy.usableValue()+q.usableValue()), busy.stale || q.stale, t)
+	load := busy.usableValue() + q.usableValue()
+	t = e.target(t, e.planned(load))
+	e.vote("queue", e.replicasForSlots(load), busy.stale || q.stale, t)
 }
 
 func (e *evaluation) voteRateForm(arrivals, q *reading) {
@@ -103,7 +125,7 @@ func (e *evaluation) voteRateForm(arrivals, q *reading) {
 	if q.usable {
 		t = t.str(" + ").num(q.value).str(" waiting within ").dur(e.drain)
 	}
-	t = e.perReplica(t)
+	t = e.perReplica(t, perSecond)
 	e.vote("queue", e.replicasForRate(perSecond), arrivals.stale || q.stale, t)
 }
 
@@ -113,12 +135,12 @@ func (e *evaluation) voteRate() {
 	if !arrivals.usable || e.d.Capacity.Rate <= 0 {
 		return
 	}
-	t := e.perReplica(e.text().num(arrivals.value).str(" req/s"))
+	t := e.perReplica(e.text().num(arrivals.value).str(" req/s"), arrivals.value)
 	e.vote("rate", e.replicasForRate(arrivals.value), arrivals.stale, t)
 }
 
 // perReplica adds the rate of a replica to a text, and how sure it is.
-func (e *evaluation) perReplica(t text) text {
+func (e *evaluation) perReplica(t text, perSecond float64) text {
 	p, c := e.policy, &e.d.Capacity
 	t = t.str(" over ").num(c.Rate).str(" req/s")
 	switch {
@@ -128,15 +150,15 @@ func (e *evaluation) perReplica(t text) text {
 	case p.ServiceTime <= 0:
 		t = t.learned(c.LearnedService)
 	}
-	return e.target(t)
+	return e.target(t, e.plannedRate(perSecond))
 }
 
 // target adds the staffing target to a text.
-func (e *evaluation) target(t text) text {
+func (e *evaluation) target(t text, share float64) text {
 	if wait := e.policy.WaitProbability; wait > 0 && e.d.Capacity.Concurrency > 0 {
 		return t.str(", at most ").percent(wait).str(" wait")
 	}
-	return t.str(" at ").percent(e.share)
+	return t.str(" at ").percent(share)
 }
 
 // usableValue is the value that votes, 0 without one.

@@ -56,10 +56,14 @@ func (e *evaluation) voteUtilization() {
 			return
 		}
 	}
-	busy := e.next.LastBusy
-	t := e.text().num(busy).str(" busy at ").percent(u.value).str(" over ").percent(rule.ScaleUp)
+	busy, over := e.next.LastBusy, rule.ScaleUp
+	if e.lifted > 0 {
+		// Replicas that are as full as planned are no reason for more of them.
+		over = max(over, e.planned(busy*e.d.Capacity.Concurrency))
+	}
+	t := e.text().num(busy).str(" busy at ").percent(u.value).str(" over ").percent(over)
 	t, corroborated := e.corroborate(t)
-	v := e.vote("utilisation", busy/rule.ScaleUp, u.stale, t)
+	v := e.vote("utilisation", busy/over, u.stale, t)
 	if !corroborated {
 		v.Used = false
 		e.reason(ReasonNotCorroborated)

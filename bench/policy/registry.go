@@ -43,8 +43,9 @@ var entries = []entry{
 	{"holt-winters", "headroom on forecast and rate", 0, []float64{1.5, 1, 0.6, 0.4, 0.25, 0.1, 0, -0.1, -0.2}, pure(newHoltWinters)},
 	{"linear", "headroom on forecast and rate", 0, []float64{1.5, 1, 0.6, 0.4, 0.25, 0.1, 0, -0.1, -0.2}, pure(newLinear)},
 	{"week-maximum", "headroom on forecast and rate", 0, []float64{1, 0.6, 0.4, 0.25, 0.1, 0, -0.1, -0.2, -0.3}, pure(newWeekMaximum)},
-	{"warmpool-reactive", "planned share of a replica", 0.85, []float64{0.35, 0.55, 0.65, 0.75, 0.85, 0.9, 0.95, 0.97}, newWarmpoolReactive},
-	{"warmpool", "planned share of a replica, maxShort with it", 0.85, []float64{0.45, 0.55, 0.65, 0.75, 0.85, 0.9, 0.93, 0.97, 1}, newWarmpool},
+	{"warmpool-reactive", "planned share of a replica", 0.85, []float64{0.35, 0.55, 0.65, 0.75, 0.85, 0.9, 0.95, 0.98, 1}, newWarmpoolReactive},
+	{"warmpool-default", "maxShort", 0.01, []float64{0.01}, newWarmpoolDefault},
+	{"warmpool", "maxShort", 0.01, []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2}, newWarmpool},
 	{"oracle", "headroom", 0, []float64{0}, newOracle},
 }
 

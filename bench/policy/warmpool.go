@@ -35,32 +35,38 @@ const (
 	replayService   = "service"
 )
 
-// shortAt is the share of time slots that may be short at a planned share of a replica: the default of the configuration
-// up to the default share, and more the more frugal the plan is, so that one dial turns both.
-func shortAt(utilization float64) float64 {
-	switch {
-	case utilization <= 0.85:
-		return 0.01
-	case utilization < 0.95:
-		return 0.05
-	default:
-		return 0.1
+// planned is the planned share of a replica while the forecast is used, as documentation suggests it for services whose
+// requests may wait a few seconds.
+const planned = 0.95
+
+// newWarmpool is warmpool with its forecast in use. At the frugal end the present plans with full replicas.
+func newWarmpool(e Env, maxShort float64) (sim.Policy, error) {
+	share := planned
+	if maxShort >= 0.05 {
+		share = 1
 	}
+	return newForecasting("warmpool", e, maxShort, share)
 }
 
-func newWarmpool(e Env, utilization float64) (sim.Policy, error) {
-	return newEngine("warmpool", e, fmt.Sprintf(`
-    perReplica: {concurrency: %d, serviceTime: %s, maxUtilization: %v}
-    gpuUtilization: {scaleUp: %v}
-    forecast: {mode: active, rate: gateway, maxShort: %v%%, timeZone: UTC, maxPrewarm: 100%%}`,
-		sim.Slots, e.Load.MeanHold.Round(time.Millisecond), utilization, utilization, 100*shortAt(utilization)))
+// newWarmpoolDefault has every setting but the mode at its default: the planned share is the same with and without a
+// forecast.
+func newWarmpoolDefault(e Env, maxShort float64) (sim.Policy, error) {
+	return newForecasting("warmpool-default", e, maxShort, 0)
 }
 
+func newForecasting(name string, e Env, maxShort, share float64) (sim.Policy, error) {
+	return newEngine(name, e, fmt.Sprintf(`
+    perReplica: {concurrency: %d, serviceTime: %s}
+    forecast: {mode: active, rate: gateway, maxShort: %v%%, maxUtilization: %v, timeZone: UTC, maxPrewarm: 100%%}`,
+		sim.Slots, e.Load.MeanHold.Round(time.Millisecond), 100*maxShort, share))
+}
+
+// newWarmpoolReactive turns both planned shares with one dial; at 0.85 both have their defaults.
 func newWarmpoolReactive(e Env, utilization float64) (sim.Policy, error) {
 	return newEngine("warmpool-reactive", e, fmt.Sprintf(`
     perReplica: {concurrency: %d, serviceTime: %s, maxUtilization: %v}
-    gpuUtilization: {scaleUp: %v}
-    forecast: {mode: "off"}`, sim.Slots, e.Load.MeanHold.Round(time.Millisecond), utilization, utilization))
+    gpuUtilization: {scaleUp: %.4f}
+    forecast: {mode: "off"}`, sim.Slots, e.Load.MeanHold.Round(time.Millisecond), utilization, min(1, utilization*0.8/0.85)))
 }
 
 func newEngine(name string, e Env, settings string) (sim.Policy, error) {

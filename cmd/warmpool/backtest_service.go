@@ -62,7 +62,10 @@ func serviceOptions(s *config.Service, zoneGiven bool, o *backtest.Options) {
 	if rate == 0 && s.Policy.ServiceTime > 0 {
 		rate = s.Policy.Concurrency / s.Policy.ServiceTime.Seconds()
 	}
-	o.PerReplica = rate * s.Policy.MaxUtilization
+	o.PerReplica = rate
+	if s.Policy.Concurrency <= 0 { // as in the engine
+		o.PerReplica *= s.Policy.MaxUtilization
+	}
 }
 
 func findService(c *config.Config, name string) (*config.Service, error) {
