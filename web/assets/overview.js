@@ -41,14 +41,14 @@ export function render(o) {
 }
 
 export function serviceTable(lines) {
-  return table('Services: the replica target of each and why', ['Service', { name: 'Target', kind: 'num' }, { name: 'Ready', kind: 'num' }, { name: 'Starting', kind: 'num' }, 'Why'],
+  return table('Services: the replica target of each and why', ['Service', { name: 'Target', kind: 'num' }, { name: 'Ready', kind: 'num' }, { name: 'Starting', kind: 'num' }, { name: 'Why', kind: 'reason' }],
     lines.map((s) => [
       [serviceLink(s.id, `${s.namespace}/${s.name}`), s.scaledObject && s.scaledObject !== s.name && h('span', { class: 'small' }, ` ${s.scaledObject}`)],
       s.unavailable || !s.evaluated ? '–' : h('b', { class: 'target' }, s.replicas), s.ready, s.starting,
       !s.evaluated ? 'not evaluated yet' : [
         s.unavailable ? [badge('critical', 'no answer'), ` ${s.unavailable}`] : s.why.replace(`; limited by ${s.limited}`, ''),
-        s.limited && badge('limit', limitText(s.limited)), s.heldByTolerance && badge('limit', `held by HPA tolerance at ${s.currentReplicas}`),
-        s.stuck > 0 && badge('warning', `${s.stuck} stuck`)],
+        h('div', null, s.limited && badge('limit', limitText(s.limited)), s.heldByTolerance && badge('limit', `held by HPA tolerance at ${s.currentReplicas}`),
+          s.stuck > 0 && badge('warning', `${s.stuck} stuck`))],
     ]), { empty: 'No service is known. Configure one, or let a ScaledObject of KEDA refer to warmpool.' });
 }
 

@@ -81,9 +81,10 @@ export function ledgerParts(l) {
   return [
     facts([['Runs on', runsOn(l)], ['$ an hour', `${dollars(l.hourlyCost)}${l.costUnknown ? ` and ${plural(l.costUnknown, 'replica')} without a known price` : ''}`],
       ['Workload', l.workload || 'none of the expander matches'], ['Given notice', l.doomed.replicas ? `${plural(l.doomed.replicas, 'replica')}, ${l.doomed.serving} still serving, since ${moment(l.doomed.first)}` : null],
-      ['Supply', l.supply.none ? `no pool can deliver${l.supply.until ? ` before ${moment(l.supply.until)}` : ''}` : 'at least one pool can deliver'], ['What bounds it', (l.supply.bounds ?? []).join('; ')],
-      ['At scale-in', l.deletion.noEffect || null], ['On-demand base', l.base?.text], ['Back to spot', l.swap?.text ?? l.return?.text],
+      ['Supply', l.supply.none ? `no pool can deliver${l.supply.until ? ` before ${moment(l.supply.until)}` : ''}` : 'at least one pool can deliver'],
       ['The forecast needs', needsText(l.needs)]]),
+    [['What bounds it', (l.supply.bounds ?? []).join('; ')], ['At scale-in', l.deletion.noEffect], ['On-demand base', l.base?.text], ['Back to spot', l.swap?.text ?? l.return?.text]]
+      .filter(([, text]) => text).map(([name, text]) => h('p', null, h('b', null, `${name}: `), `${text.replace(/\.$/, '')}.`)),
     table('Replicas that have a node', ['Group', 'Capacity', { name: 'Replicas', kind: 'num' }, { name: 'Ready', kind: 'num' }, { name: '$ an hour', kind: 'num' }, { name: 'Why not the first stage', kind: 'wide' }],
       l.holdings.map((x) => [x.pool ? groupLink(x.pool) : 'unknown', x.capacity || 'unknown', x.replicas, x.ready, dollars(x.hourlyCost), l.fellBack.find((f) => f.pool === x.pool)?.why ?? (l.workload ? 'it is the first' : '–')]), { empty: 'None has a node.' }),
     l.onTheWay.length > 0 && table('Replicas that wait for a node', ['Ordered from', { name: 'Replicas', kind: 'num' }, { name: 'Late', kind: 'num' }, 'Since'],
