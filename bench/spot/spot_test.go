@@ -119,3 +119,30 @@ func TestWhatIsPlayed(t *testing.T) {
 		}
 	}
 }
+
+// After a loss the replacements do not wait for a failure of the group that was lost.
+func TestLossIsAFailure(t *testing.T) {
+	for _, detect := range []time.Duration{time.Minute, 15 * time.Minute} {
+		c := conditions{spots: []string{"x"}, kill: killAll, detect: detect}
+		plain := run(named(t, ruleOne), c, steady(5, 24), rooms(24, 16, 24), 1, 0)
+		held := run(named(t, "1 + losses"), c, steady(5, 24), rooms(24, 16, 24), 1, 0)
+		saved := (plain.unserved - held.unserved) * tick.Minutes()
+		if want := 5 * detect.Minutes(); saved < want/2 {
+			t.Errorf("failures found after %v: %.0f replica minutes less unserved, want %.0f or not much less", detect, saved, want)
+		}
+	}
+}
+
+// A steady demand never scales in: what fell back stays with rule 1 alone, and goes back one by one with a swap.
+func TestSwapBringsBack(t *testing.T) {
+	c := conditions{spots: []string{"x"}, kill: killAll, detect: time.Minute}
+	hours := 72
+	plain := run(named(t, "1 + losses"), c, steady(4, hours), rooms(hours, 14, 16), 1, 0)
+	back := run(named(t, "1 + losses + swap"), c, steady(4, hours), rooms(hours, 14, 16), 1, 0)
+	if firm := back.cost - back.spotCost; firm > 0.3*(plain.cost-plain.spotCost) {
+		t.Errorf("%.1f on-demand hours with the swap, %.1f without", firm, plain.cost-plain.spotCost)
+	}
+	if back.short > plain.short || back.lost != plain.lost {
+		t.Errorf("short %d ticks and %d lost with the swap, %d and %d without", back.short, back.lost, plain.short, plain.lost)
+	}
+}
