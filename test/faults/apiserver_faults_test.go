@@ -50,7 +50,7 @@ func (w *world) podsKnown() bool {
 }
 
 // viewReturns is checked by every step without such a fault: it waits until the view has caught up.
-var viewReturns = claim{"the view is read anew with the client's next attempt; targets never stopped", func(r *record) error { return r.right(0) }}
+var viewReturns = claim{"targets never stopped; the view is read anew with the client's next attempt, within a minute", func(r *record) error { return r.right(0) }}
 
 var clusterFaults = []*fault{
 	clusterFault("is down: no connection", oldView, func(w *world) func() {

@@ -29,8 +29,9 @@ import (
 const (
 	// interval is the time between two ticks, in virtual time.
 	interval = 15 * time.Second
-	// patience is how long anything may take that takes milliseconds on an idle machine.
-	patience = 60 * time.Second
+	// patience is how long anything may take that takes milliseconds on an idle machine. After an outage the client of
+	// the API server waits for up to a minute before it tries again.
+	patience = 3 * time.Minute
 )
 
 // services are the scaled objects, with the models m and q.
