@@ -16,16 +16,27 @@ func (noSlots) Slot(time.Time, float64) {}
 // engines set it up.
 type hpaQueue struct {
 	noSlots
+	name   string
 	hpa    *sim.HPA
 	target float64
 }
 
 func newHPAQueue(e Env, target float64) sim.Policy {
-	return &hpaQueue{hpa: sim.NewHPA(e.Min, e.Max), target: target}
+	return &hpaQueue{name: "hpa-queue", hpa: sim.NewHPA(e.Min, e.Max), target: target}
+}
+
+// usualWaiting is the number of waiting requests per replica that those guides suggest.
+const usualWaiting = 5
+
+// newHPAQueueMinimum is the same rule behind a minimum that an operator sets from the mean need: an empty queue asks for
+// no replica at all, so that without one the autoscaler goes to 1 and back.
+func newHPAQueueMinimum(e Env, share float64) sim.Policy {
+	need := e.Load.Series.MeanRate() / e.rate()
+	return &hpaQueue{name: "hpa-queue-min", hpa: sim.NewHPA(min(e.Max, max(e.Min, ceilGuard(share*need))), e.Max), target: usualWaiting}
 }
 
 // Name implements sim.Policy.
-func (p *hpaQueue) Name() string { return "hpa-queue" }
+func (p *hpaQueue) Name() string { return p.name }
 
 // Interval implements sim.Policy.
 func (p *hpaQueue) Interval() time.Duration { return sim.HPASync }

@@ -36,6 +36,7 @@ type entry struct {
 // entries lists the policies in the order of reports.
 var entries = []entry{
 	{"hpa-queue", "waiting requests per replica", 5, []float64{0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10}, pure(newHPAQueue)},
+	{"hpa-queue-min", "minimum of the replicas, relative to the mean need", 1, []float64{3, 2.5, 2, 1.75, 1.5, 1.25, 1, 0.75, 0.5}, pure(newHPAQueueMinimum)},
 	{"hpa-gpu", "share of busy slots", 0.8, []float64{0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95}, pure(newHPAUtilization)},
 	{"threshold", "share of busy slots that scales up", 0.8, []float64{0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95}, pure(newThreshold)},
 	{"keda-cron", "requests per second and replica, relative to plan", 1, []float64{0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25}, pure(newKEDACron)},

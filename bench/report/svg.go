@@ -35,7 +35,7 @@ const (
 )
 
 // The colours of the policies, in order; they are told apart on light and dark grounds and by colour-blind readers.
-var palette = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f", "#bcbd22", "#17becf", "#000000"}
+var palette = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f", "#bcbd22", "#17becf", "#000000", "#a6761d", "#666699"}
 
 func (p plot) svg() template.HTML {
 	xMin, xMax, yMax := math.Inf(1), math.Inf(-1), p.yMax

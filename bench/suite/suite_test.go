@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/warmpool/warmpool/bench/report"
+	"github.com/warmpool/warmpool/bench/trace"
 )
 
 func TestMeans(t *testing.T) {
@@ -35,20 +37,40 @@ func TestShortNames(t *testing.T) {
 }
 
 // fabricated is a result in which warmpool is late, dear, and behind its reactive form.
-func fabricated() report.Traffic {
+func fabricated(kind string) played {
 	hours := func(v float64) []*float64 { return []*float64{&v, nil} }
 	t := report.Traffic{Trace: "servegen_a_10m.csv"}
-	for name, p := range map[string][3]float64{"oracle": {1, 10, 10}, "warmpool": {0.98, 15, 13}, "warmpool-reactive": {0.97, 12, 12}, "hpa-queue": {0.5, 20, 19}} {
+	for name, p := range map[string][3]float64{"oracle": {1, 10, 10}, "warmpool": {0.98, 15, 13}, "warmpool-reactive": {0.97, 12, 12}, "hpa-queue": {0.5, 20, 19}, "hpa-queue-min": {0.9, 14, 13.5}, "warmpool-default": {0.99, 16, 14}} {
 		t.Policies = append(t.Policies, report.PolicyResult{Policy: name, SLOAttainment: p[0], GPUHours: p[1]})
 		t.Frontiers = append(t.Frontiers, report.Frontier{Policy: name, AtLateness: hours(p[2])})
 	}
-	return t
+	return played{t, kind}
 }
 
 func TestGoalsNameTheExceptions(t *testing.T) {
 	var out bytes.Buffer
-	writeTrafficGoals(&out, []report.Traffic{fabricated()})
-	for _, want := range []string{"| 0 of 1 | **missed** | a 98.00 % |", "| 1.50 | **missed** | a 1.50 |", "| 1 of 1 | met |  |", "| 0 of 1 | **missed** | a 1.08 |"} {
+	writeTrafficGoals(&out, []played{fabricated(trace.Seasonal), fabricated(trace.Unseasonal)})
+	for _, want := range []string{
+		"on every series, seasonal | 0 of 1 | **missed** | a 98.00 % |", "median of the seasonal series | 1.50 | **missed** | a 1.50 |",
+		"at no more than 5 % more GPU-hours | 2 of 2 | met |  |", "than hpa-queue-min | 0 of 2 | **missed** | a 0.96, a 0.96 |",
+		"without the forecast, unseasonal | 0 of 1 | **missed** | a 1.08 |",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+}
+
+// TestWorstIsComputed: the rule that is cheaper at equal lateness is named, and the series that is late.
+func TestWorstIsComputed(t *testing.T) {
+	r := fabricated(trace.Noisy)
+	r.Frontiers[slices.IndexFunc(r.Frontiers, func(f report.Frontier) bool { return f.Policy == "hpa-queue" })].AtLateness[0] = new(11.0)
+	var out bytes.Buffer
+	writeTrafficWorst(&out, []played{r})
+	for _, want := range []string{
+		"cheaper at equal lateness in 1 of 2 comparisons", "at 1 % late hpa-queue takes 1.10 of the oracle's GPU-hours, warmpool 1.30 |",
+		"98.00 % on time, the best other rule at its own setting hpa-queue-min 90.00 %",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}
