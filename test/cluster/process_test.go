@@ -94,8 +94,12 @@ func freePort() string {
 
 var errTimeout = errors.New("timeout")
 
-// poll repeats check every 100 ms until it succeeds; the last error is in the result.
+// slack is how many times as long as on a quiet machine of two cores everything may take.
+const slack = 4
+
+// poll repeats check every 100 ms until it succeeds; the last error is in the result. limit is that of a quiet machine.
 func poll(limit time.Duration, check func() error) error {
+	limit *= slack
 	deadline := time.Now().Add(limit)
 	for {
 		err := check()

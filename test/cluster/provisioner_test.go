@@ -160,8 +160,11 @@ func (p *provisioner) loop(ctx context.Context, namespace string) error {
 	if err := p.publish(ctx); err != nil {
 		return err
 	}
-	pods, err := p.pending(ctx, namespace)
-	if err != nil || len(pods) == 0 {
+	pods, held, err := p.pending(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	if pods, err = p.withoutUpcoming(ctx, pods, held); err != nil || len(pods) == 0 {
 		return err
 	}
 	loop := caclient.Loop{Nodes: map[string]*corev1.Node{}}
@@ -220,20 +223,47 @@ func (p *provisioner) publish(ctx context.Context) error {
 	return p.apply(ctx, false, status)
 }
 
-// pending are the pods that the scheduler has given up on.
-func (p *provisioner) pending(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
-	list, err := p.clients.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Pending,spec.nodeName="})
+// pending are the pods that the scheduler has given up on; held are the GPUs that pods have, by node. Both are of one
+// moment.
+func (p *provisioner) pending(ctx context.Context, namespace string) (pods []*corev1.Pod, held map[string]int64, err error) {
+	list, err := p.clients.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var pods []*corev1.Pod
+	held = map[string]int64{}
 	for i := range list.Items {
 		pod := &list.Items[i]
+		if pod.Spec.NodeName != "" {
+			held[pod.Spec.NodeName] += gpusOf(pod)
+			continue
+		}
 		unschedulable := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 		})
 		if unschedulable && pod.DeletionTimestamp == nil && gpusOf(pod) > 0 {
 			pods = append(pods, pod)
+		}
+	}
+	return pods, held, nil
+}
+
+// withoutUpcoming leaves out the pods for which there is room on the nodes that exist, which may not be ready yet: the
+// autoscaler does not ask for them again.
+func (p *provisioner) withoutUpcoming(ctx context.Context, pods []*corev1.Pod, held map[string]int64) ([]*corev1.Pod, error) {
+	for _, g := range p.groups {
+		nodes, err := p.clients.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: groupLabel + "=" + g.id})
+		if err != nil {
+			return nil, err
+		}
+		for i := range nodes.Items {
+			free := g.gpus - held[nodes.Items[i].Name]
+			pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool {
+				fits := g.fits(pod) && gpusOf(pod) <= free
+				if fits {
+					free -= gpusOf(pod)
+				}
+				return fits
+			})
 		}
 	}
 	return pods, nil
