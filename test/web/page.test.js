@@ -181,7 +181,21 @@ test('deep links, unknown pages and unknown ids say what is there', { skip }, as
   await check();
   await page.goto(`${demo.base}/#/services/no/such`);
   await page.getByText('no such service').waitFor();
+  await page.goto('about:blank'); // nobody asks again
   assert.equal(complaints.splice(0).every((c) => c.includes('404')), true, 'a missing service is an answer, not an error of the page');
+});
+
+test('an error is shown although a live update took the place of the first request', { skip }, async () => {
+  let asked = 0;
+  await page.route('**/api/v1/services/**', async (route) => {
+    if (++asked === 1) return; // never answered: the update that comes ends it
+    await route.continue();
+  });
+  await page.goto(`${demo.base}/#/services/no/such`);
+  await page.getByText('no such service').waitFor();
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  await page.goto('about:blank');
+  complaints.length = 0;
 });
 
 test('the page works with the keyboard alone and says which page it is on', { skip }, async () => {

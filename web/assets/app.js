@@ -43,7 +43,7 @@ function draw() {
   patch(main, page.render(data, route, width).flat(Infinity).filter(Boolean));
 }
 
-async function refresh(first = false) {
+async function refresh() {
   const mine = shown;
   request?.abort();
   request = new AbortController();
@@ -56,7 +56,7 @@ async function refresh(first = false) {
   } catch (error) {
     if (error.name === 'AbortError' || mine !== shown) return;
     if (error instanceof Refused) askForToken();
-    else if (first) patch(main, [h('h1', null, 'Not to be shown'), h('p', { class: 'notice' }, `${error.message}.`), h('p', null, h('a', { href: '#/' }, 'Back to the overview'))]);
+    else if (data === null) patch(main, [h('h1', null, 'Not to be shown'), h('p', { class: 'notice' }, `${error.message}.`), h('p', null, h('a', { href: '#/' }, 'Back to the overview'))]);
   }
   if (mine === shown) main.setAttribute('aria-busy', 'false');
 }
@@ -76,7 +76,7 @@ async function go(moved) {
   const name = typeof page.title === 'function' ? page.title(route) : page.title;
   document.title = `${name} · warmpool`;
   main.setAttribute('aria-busy', 'true');
-  await refresh(true);
+  await refresh();
   if (moved) {
     window.scrollTo(0, 0);
     main.focus({ preventScroll: true });
