@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,12 @@ func parse(t *testing.T, server, query string) node {
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if response.StatusCode == http.StatusNotFound {
+		if os.Getenv("WARMPOOL_REQUIRE_PROMETHEUS") != "" {
+			t.Fatal("the Prometheus in PATH does not show how it parses a query; it has to be 3.0 or newer")
+		}
+		t.Skip("the Prometheus in PATH does not show how it parses a query")
 	}
 	var answer struct {
 		Status, Error string
