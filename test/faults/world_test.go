@@ -253,15 +253,39 @@ func (w *world) restart(spoil func()) {
 	w.startEngine()
 }
 
-// edge hands the calls to the engine of the moment.
+// edge hands the calls to the engine of the moment. While there is none, between a stop and a start, nobody is there.
 type edge struct{ w *world }
 
+var errNobody = fmt.Errorf("%w: warmpool is being restarted", engine.ErrNoData)
+
 func (e edge) BestOptions(ctx context.Context, r expander.Request) (expander.Decision, error) {
-	return e.w.current().BestOptions(ctx, r)
+	if now := e.w.current(); now != nil {
+		return now.BestOptions(ctx, r)
+	}
+	return expander.Decision{}, errNobody
 }
-func (e edge) Resolve(t engine.Trigger) (string, error)  { return e.w.current().Resolve(t) }
-func (e edge) Target(id string) (scaler.Decision, error) { return e.w.current().Target(id) }
-func (e edge) Changed(id string) <-chan struct{}         { return e.w.current().Changed(id) }
+
+func (e edge) Resolve(t engine.Trigger) (string, error) {
+	if now := e.w.current(); now != nil {
+		return now.Resolve(t)
+	}
+	return "", errNobody
+}
+
+func (e edge) Target(id string) (scaler.Decision, error) {
+	if now := e.w.current(); now != nil {
+		return now.Target(id)
+	}
+	return scaler.Decision{}, errNobody
+}
+
+func (e edge) Changed(id string) <-chan struct{} {
+	if now := e.w.current(); now != nil {
+		return now.Changed(id)
+	}
+	return nil
+}
+
 func (w *world) eventually(what string, ok func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
