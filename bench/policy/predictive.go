@@ -49,6 +49,9 @@ func (p *predictive) Slot(start time.Time, rate float64) {
 	p.value = p.forecast.Forecast(1 + int((p.env.Startup+sim.Slot-1)/sim.Slot))
 }
 
+// Foreseen implements sim.Foreseer.
+func (p *predictive) Foreseen() float64 { return p.value / p.env.rate() }
+
 // Act implements sim.Policy.
 func (p *predictive) Act(o sim.Observation) int {
 	need := o.Rate

@@ -27,6 +27,8 @@ type warmpool struct {
 	rates []float64
 	first time.Time
 	env   Env
+	// foreseen is what the forecast alone orders, in replicas; -1 without one.
+	foreseen float64
 }
 
 // The names of the one service of a replay.
@@ -116,6 +118,9 @@ func (p *warmpool) Slot(start time.Time, rate float64) {
 	p.now = start.Add(sim.Slot)
 }
 
+// Foreseen implements sim.Foreseer.
+func (p *warmpool) Foreseen() float64 { return p.foreseen }
+
 // Act implements sim.Policy.
 func (p *warmpool) Act(o sim.Observation) int {
 	if o.Ready > p.seen.Ready {
@@ -135,7 +140,10 @@ func (p *warmpool) Act(o sim.Observation) int {
 	if err != nil || d.Unavailable != "" {
 		return o.Replicas
 	}
-
+	p.foreseen = -1
+	if f := d.Forecast; f != nil && f.Used {
+		p.foreseen = float64(f.Replicas)
+	}
 	return p.hpa.Sync(o.Now, o.Replicas, o.Ready, sim.Average(float64(d.Replicas), 1))
 }
 

@@ -61,12 +61,15 @@ func (t Traffic) WriteHTML(w io.Writer) error {
 	if len(t.Frontiers) > 0 {
 		d.Tuned = t.tunedTable()
 		d.Plots = append(d.Plots, t.frontierPlot())
+	} else {
+		d.Plots = append(d.Plots, t.standingPlot())
 	}
+	d.Plots = append(d.Plots, t.costPlot())
 	// warmpool first, then the others: that is what a reader came for.
 	for _, own := range []bool{true, false} {
 		for i, p := range t.Policies {
 			if points := t.timelines[p.Policy]; len(points) > 0 && (p.Policy == "warmpool") == own {
-				d.Plots = append(d.Plots, replicaPlot(p, points, palette[i%len(palette)], t))
+				d.Plots = append(d.Plots, replicaPlot(p, points, palette[i%len(palette)], t), queuePlot(p, points, palette[i%len(palette)], t))
 			}
 		}
 	}
@@ -148,13 +151,61 @@ func (t Traffic) frontierPlot() template.HTML {
 		}
 		p.lines = append(p.lines, l)
 	}
-	for e, label := range map[float64]string{-5: "≤ 0.001 %", -4: "0.01 %", -3: "0.1 %", -2: "1 %", -1: "10 %", 0: "100 %"} {
-		p.xTicks = append(p.xTicks, tick{e, label})
-	}
-	slices.SortFunc(p.xTicks, func(a, b tick) int { return int(a.at - b.at) })
+	p.xTicks = lateTicks()
 	if hours := t.oracleHours(); hours > 0 {
 		p.yMax = 2.5 * hours
 	}
+	return p.svg()
+}
+
+// lateTicks label the logarithmic axis of late requests.
+func lateTicks() []tick {
+	return []tick{{-5, "≤ 0.001 %"}, {-4, "0.01 %"}, {-3, "0.1 %"}, {-2, "1 % late"}, {-1, "10 %"}, {0, "100 %"}}
+}
+
+// standingPlot shows where each policy stands with its own setting.
+func (t Traffic) standingPlot() template.HTML {
+	p := plot{title: "GPU-hours against late requests (lower and further left: better)", width: 920, height: 360, xTicks: lateTicks()}
+	// The ends of the axis, so that one policy alone has a place on it.
+	p.lines = append(p.lines, line{x: []float64{-5, 0}, y: []float64{0, 0}, colour: "none"})
+	for i, r := range t.Policies {
+		p.lines = append(p.lines, line{
+			name: r.Policy, colour: palette[i%len(palette)], dots: true, label: true,
+			x: []float64{math.Log10(max(1-r.SLOAttainment, lateFloor))}, y: []float64{r.GPUHours},
+		})
+	}
+	return p.svg()
+}
+
+// costPlot shows what each policy has cost so far.
+func (t Traffic) costPlot() template.HTML {
+	p := plot{title: "Cost so far, US dollars: every replica from order to removal", width: 920, height: 260, xTicks: timeTicks(t.ScoredFrom, t.ScoredTo)}
+	for i, r := range t.Policies {
+		points := t.timelines[r.Policy]
+		if len(points) < 2 || r.GPUHours <= 0 {
+			continue
+		}
+		l := line{name: r.Policy, colour: palette[i%len(palette)], label: true}
+		perHour, sum := r.Cost/r.GPUHours, 0.0
+		for k, q := range points {
+			if k > 0 {
+				sum += float64(q.Replicas) * q.At.Sub(points[k-1].At).Hours() * perHour
+			}
+			l.x, l.y = append(l.x, q.At.Sub(t.ScoredFrom).Hours()), append(l.y, sum)
+		}
+		p.lines = append(p.lines, l)
+	}
+	return p.svg()
+}
+
+// queuePlot shows the waiting requests below the replicas.
+func queuePlot(r PolicyResult, points []sim.Point, colour string, t Traffic) template.HTML {
+	p := plot{title: r.Policy + ": waiting requests", width: 920, height: 90, xTicks: timeTicks(t.ScoredFrom, t.ScoredTo), yMax: 40 * t.MeanNeed}
+	l := line{name: "waiting", colour: colour}
+	for _, q := range points {
+		l.x, l.y = append(l.x, q.At.Sub(t.ScoredFrom).Hours()), append(l.y, float64(q.Waiting))
+	}
+	p.lines = []line{l}
 	return p.svg()
 }
 
@@ -171,5 +222,21 @@ func replicaPlot(r PolicyResult, points []sim.Point, colour string, t Traffic) t
 		ready.x, ready.y = append(ready.x, x), append(ready.y, float64(q.Ready))
 	}
 	p.lines = []line{need, ready}
+	if foreseen := foreseenLine(points, t); len(foreseen.x) > 0 {
+		p.title = r.Policy + ": ready replicas, the need (grey), and what the forecast orders, one start-up time later (dashed)"
+		p.lines = append(p.lines, foreseen)
+	}
 	return p.svg()
+}
+
+// foreseenLine is the forecast at the time that it was made for.
+func foreseenLine(points []sim.Point, t Traffic) line {
+	l := line{name: "forecast", colour: "#d55e00", dashed: true}
+	for _, q := range points {
+		if q.Foreseen >= 0 {
+			l.x = append(l.x, q.At.Sub(t.ScoredFrom).Hours()+t.StartupSeconds/3600)
+			l.y = append(l.y, q.Foreseen)
+		}
+	}
+	return l
 }

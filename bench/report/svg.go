@@ -28,6 +28,8 @@ type line struct {
 	x, y         []float64
 	// step draws stairs, dots marks the points, fill closes the area below.
 	step, dots, fill bool
+	// label writes the name at the last point, dashed breaks the line.
+	label, dashed bool
 }
 
 const (
@@ -96,7 +98,15 @@ func (l line) draw(b *strings.Builder, px, py func(float64) float64) {
 		fmt.Fprintf(b, `<path d="%sV%.1fH%.1fZ" fill="%s" fill-opacity="0.25"/>`, path.String(), py(0), px(l.x[0]), l.colour)
 		return
 	}
-	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.5"><title>%s</title></path>`, path.String(), l.colour, template.HTMLEscapeString(l.name))
+	dash := ""
+	if l.dashed {
+		dash = ` stroke-dasharray="4 3"`
+	}
+	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.5"%s><title>%s</title></path>`, path.String(), l.colour, dash, template.HTMLEscapeString(l.name))
+	if l.label {
+		last := len(l.x) - 1
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" class="n">%s</text>`, px(l.x[last])-6, py(l.y[last])-5, template.HTMLEscapeString(l.name))
+	}
 	if l.dots {
 		for i := range l.x {
 			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"><title>%s</title></circle>`, px(l.x[i]), py(l.y[i]), l.colour, template.HTMLEscapeString(l.name))

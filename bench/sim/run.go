@@ -19,6 +19,10 @@ type Policy interface {
 	Act(o Observation) int
 }
 
+// Foreseer is a policy that forecasts: what it expects to need, in replicas, by the time that what it orders now is
+// ready. It is only for plots; below 0, or NaN, is no forecast.
+type Foreseer interface{ Foreseen() float64 }
+
 // Observation is the service as metrics show it.
 type Observation struct {
 	Now time.Time
@@ -69,6 +73,8 @@ type Point struct {
 	Need           float64
 	Replicas       int
 	Ready, Waiting int
+	// Foreseen is what a [Foreseer] expects one start-up time later; -1 without a forecast.
+	Foreseen float64
 }
 
 // loop is one running closed loop.
@@ -138,9 +144,13 @@ func (r *loop) second() {
 			r.result.ShortMinutes++
 		}
 		if r.o.Sample > 0 && r.now.Truncate(r.o.Sample).Equal(r.now) {
+			foreseen := -1.0
+			if f, ok := r.policy.(Foreseer); ok && f.Foreseen() >= 0 {
+				foreseen = f.Foreseen()
+			}
 			r.result.Timeline = append(r.result.Timeline, Point{
 				At: r.now, Need: r.load.Rate(r.now.Add(-r.o.Sample), r.now) / r.load.ReplicaRate(),
-				Replicas: r.ready + len(r.starting), Ready: r.ready, Waiting: r.queue.Waiting(),
+				Replicas: r.ready + len(r.starting), Ready: r.ready, Waiting: r.queue.Waiting(), Foreseen: foreseen,
 			})
 		}
 	}
