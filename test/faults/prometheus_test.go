@@ -29,7 +29,7 @@ var metricFaults = []*fault{
 	metricFault("is down: no connection", func(w *world) func() { return w.metricsProxy.cut(w.t) }),
 	metricFault("resets connections", func(w *world) func() {
 		return w.metricsProxy.toxic(w.t, "reset_peer", `{"timeout": 0}`)
-	}),
+	}, "closes slowly"),
 	metricFault("is slower than its timeout", func(w *world) func() {
 		mend := w.metricsProxy.toxic(w.t, "latency", `{"latency": 3600000}`)
 		w.readFor = 100 * time.Millisecond // the end of a tick, which comes after 13.5 s in real ones
