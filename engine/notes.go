@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -209,10 +210,11 @@ func (e *Engine) tellAsks(at time.Time) {
 	}
 	groups := slices.Clone(own.groups)
 	slices.SortFunc(groups, func(a, b expander.Group) int { return cmp.Compare(a.ID, b.ID) })
-	ids := ""
+	named := make([]string, len(groups))
 	for i := range groups {
-		ids += groups[i].ID + "\n"
+		named[i] = groups[i].ID
 	}
+	ids := strings.Join(named, "\n")
 	if ids == h.toldIDs && at.Sub(h.toldAt) < restateAfter {
 		return
 	}
