@@ -174,6 +174,7 @@ func (t Traffic) standingPlot() template.HTML {
 			x: []float64{math.Log10(max(1-r.SLOAttainment, lateFloor))}, y: []float64{r.GPUHours},
 		})
 	}
+	p.yMax = 2.5 * t.oracleHours() // 0 without an oracle: the largest; what is above is drawn at the edge
 	return p.svg()
 }
 
@@ -194,6 +195,9 @@ func (t Traffic) costPlot() template.HTML {
 			l.x, l.y = append(l.x, q.At.Sub(t.ScoredFrom).Hours()), append(l.y, sum)
 		}
 		p.lines = append(p.lines, l)
+		if r.Policy == "oracle" {
+			p.yMax = 2.5 * r.Cost
+		}
 	}
 	return p.svg()
 }

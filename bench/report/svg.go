@@ -1,9 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -75,8 +77,34 @@ func (p plot) svg() template.HTML {
 	for _, l := range p.lines {
 		l.draw(&b, px, py)
 	}
+	p.labels(&b, px, py)
 	b.WriteString("</svg>")
 	return template.HTML(b.String()) //nolint:gosec // numbers and escaped names only
+}
+
+// labels writes the names of the lines at their last points, one below the other where they would overlap.
+func (p plot) labels(b *strings.Builder, px, py func(float64) float64) {
+	const height, width = 11.0, 120.0
+	type box struct {
+		name string
+		x, y float64
+	}
+	var boxes []box
+	for _, l := range p.lines {
+		if n := len(l.x); l.label && n > 0 {
+			boxes = append(boxes, box{l.name, max(px(l.x[n-1])-6, marginLeft+width/2), py(l.y[n-1]) - 5})
+		}
+	}
+	slices.SortStableFunc(boxes, func(a, b box) int { return cmp.Compare(a.y, b.y) })
+	// From the lowest upwards: the room is above the lines, not below the axis.
+	for i := len(boxes) - 1; i >= 0; i-- {
+		for _, other := range slices.Backward(boxes[i+1:]) {
+			if math.Abs(other.x-boxes[i].x) < width && math.Abs(other.y-boxes[i].y) < height {
+				boxes[i].y = other.y - height
+			}
+		}
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" class="n">%s</text>`, boxes[i].x, boxes[i].y, template.HTMLEscapeString(boxes[i].name))
+	}
 }
 
 func (l line) draw(b *strings.Builder, px, py func(float64) float64) {
@@ -103,10 +131,6 @@ func (l line) draw(b *strings.Builder, px, py func(float64) float64) {
 		dash = ` stroke-dasharray="4 3"`
 	}
 	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.5"%s><title>%s</title></path>`, path.String(), l.colour, dash, template.HTMLEscapeString(l.name))
-	if l.label {
-		last := len(l.x) - 1
-		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" class="n">%s</text>`, px(l.x[last])-6, py(l.y[last])-5, template.HTMLEscapeString(l.name))
-	}
 	if l.dots {
 		for i := range l.x {
 			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"><title>%s</title></circle>`, px(l.x[i]), py(l.y[i]), l.colour, template.HTMLEscapeString(l.name))
