@@ -67,7 +67,8 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 			log.Error("the data directory cannot be written to: what was stored is used, and what is learnt from now on is not stored until a restart that can", "error", err)
 			return &Store{db: db, log: log}, nil
 		}
-		return nothingStored(log, err), nil
+		nothingIsStored(log, err)
+		return nil, nil //nolint:nilnil // a nil store keeps nothing
 	}
 	if !unusable {
 		return nil, fmt.Errorf("open %s: %w; --data-dir must be a writable directory", path, err)
@@ -78,17 +79,17 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 	}
 	log.Error("the store cannot be used; what was learnt is rebuilt from the metric store", "error", err, "kept", aside)
 	if db, _, err = openDB(path); unwritable(err) {
-		return nothingStored(log, err), nil
+		nothingIsStored(log, err)
+		return nil, nil //nolint:nilnil // a nil store keeps nothing
 	} else if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return &Store{db: db, log: log}, nil
 }
 
-// nothingStored is the store that keeps nothing: learning anew after a restart is better than not starting.
-func nothingStored(log *slog.Logger, err error) *Store {
+// nothingIsStored says so: learning anew after a restart is better than not starting.
+func nothingIsStored(log *slog.Logger, err error) {
 	log.Error("the data directory cannot be written to: nothing that is learnt is stored until a restart that can", "error", err)
-	return nil
 }
 
 // unwritable tells a disk that is full or read-only from other failures.
