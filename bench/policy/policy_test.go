@@ -59,7 +59,8 @@ func TestEveryPolicyServes(t *testing.T) {
 }
 
 // TestSweepRunsFromCarefulToFrugal: for each policy the first value costs more than the last, and is not later. A queue
-// alone says so little that its settings hardly differ: hence the tolerance.
+// alone says so little that its settings hardly differ: hence the tolerance; and below a minimum that is too low it swings
+// so far that it costs more than a high one.
 func TestSweepRunsFromCarefulToFrugal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs every policy twice")
@@ -74,7 +75,7 @@ func TestSweepRunsFromCarefulToFrugal(t *testing.T) {
 			continue
 		}
 		careful, frugal := run(t, l, name, values[0]), run(t, l, name, values[len(values)-1])
-		if careful.GPUHours <= frugal.GPUHours || float64(careful.Late) > 1.01*float64(frugal.Late) {
+		if (name != "hpa-queue-min" && careful.GPUHours <= frugal.GPUHours) || float64(careful.Late) > 1.01*float64(frugal.Late) {
 			t.Errorf("%s: %v costs %.0f with %d late, %v costs %.0f with %d late", name, values[0], careful.GPUHours, careful.Late,
 				values[len(values)-1], frugal.GPUHours, frugal.Late)
 		}
