@@ -118,15 +118,38 @@ func (tut *tutorial) command(ctx context.Context, script string) *exec.Cmd {
 // run runs a script as somebody would paste it, and wants pieces of what it prints.
 func (tut *tutorial) run(script string, want ...string) string {
 	tut.t.Helper()
+	out, err := tut.output(script)
+	if missing := missingFrom(out, want); len(missing) > 0 {
+		tut.t.Errorf("%q is not in what it prints (%v):\n%s\n%s", missing, err, script, out)
+	}
+	return out
+}
+
+// ask runs a script that asks a server until it prints the pieces: the server may not have come so far yet.
+func (tut *tutorial) ask(script string, want ...string) {
+	tut.t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		if out, _ := tut.output(script); len(missingFrom(out, want)) == 0 {
+			return
+		}
+	}
+	tut.run(script, want...)
+}
+
+func (tut *tutorial) output(script string) (string, error) {
 	ctx, cancel := context.WithTimeout(tut.t.Context(), patience)
 	defer cancel()
 	out, err := tut.command(ctx, script).CombinedOutput()
+	return string(out), err
+}
+
+func missingFrom(text string, want []string) (missing []string) {
 	for _, w := range want {
-		if !strings.Contains(string(out), w) {
-			tut.t.Errorf("%q is not in what it prints (%v):\n%s\n%s", w, err, script, out)
+		if !strings.Contains(text, w) {
+			missing = append(missing, w)
 		}
 	}
-	return string(out)
+	return missing
 }
 
 // serve starts a script whose last command serves, and returns when that is ready. The server gets what Ctrl-C sends.
@@ -176,7 +199,7 @@ func TestTutorial(t *testing.T) {
 	tut := newTutorial(t)
 
 	stop := tut.serve(tut.shell("1", 1))
-	tut.run(tut.shell("1", 2), ">  ", "VOTE", "ai-prod/llm-7b", "elastic-spot-g5  pool elastic-spot, spot", "reasons:")
+	tut.ask(tut.shell("1", 2), ">  ", "VOTE", "ai-prod/llm-7b", "elastic-spot-g5  pool elastic-spot, spot", "reasons:")
 	stop()
 
 	printed := tut.run(tut.shell("2", 0))
@@ -227,6 +250,6 @@ func (tut *tutorial) stepServe(t *testing.T) {
 			t.Errorf("observe: %s is not in %q", group, after)
 		}
 	}
-	tut.run(tut.shell("4", 3), "gpu-l4  pool l4", "chose gpu-l4")
-	tut.run(tut.shell("4", 4), "no answer: every source has been missing for longer than the hold time", "waiting")
+	tut.ask(tut.shell("4", 3), "gpu-l4  pool l4", "chose gpu-l4")
+	tut.ask(tut.shell("4", 4), "no answer: every source has been missing for longer than the hold time", "waiting")
 }
