@@ -81,7 +81,7 @@ func (e *environment) start(ctx context.Context, dir string) (err error) {
 	if e.metrics, err = newMetricStore(dir, filepath.Join(cache, "bin", "prometheus"), e.exporter); err != nil {
 		return err
 	}
-	if err = errors.Join(e.metrics.start(ctx), e.startKEDA(ctx), e.applyTypes(ctx, filepath.Join(cache, "types"))); err != nil {
+	if err = errors.Join(e.metrics.start(ctx), e.startKEDA(ctx), e.applyTypes(ctx, filepath.Join(cache, "types")), e.applyTypes(ctx, "testdata/types")); err != nil {
 		return err
 	}
 	if err = e.installChart(ctx, filepath.Join(cache, "bin", "helm"), filepath.Join(root, "deploy/helm/warmpool"), "testdata/values.yaml"); err != nil {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Copies into the given directory the types of operators that the examples and the chart make objects of, so that an API
 # server can judge them without the operators. The modules are pinned with their checksums. Operators that the Go module
-# registry does not have are missing: LeaderWorkerSet, KServe.
+# registry does not have have stand-ins in test/cluster/testdata/types: LeaderWorkerSet, KServe.
 set -euo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 go=${GO:-go}
