@@ -183,6 +183,9 @@ clusters: [{name: t, cluster: {server: "http://%s"}}], users: [{name: t, user: {
 	w.server, err = server.New(server.Options{
 		Expander: edge{w}, Scaler: edge{w}, ExpanderListen: "127.0.0.1:0", ScalerListen: "127.0.0.1:0", TLS: files,
 		CertificatePoll: 5 * time.Millisecond, Drain: 100 * time.Millisecond, Heartbeat: 20 * time.Millisecond, Registry: w.registry, Logger: logger,
+		// Virtual time makes a minute of calls in a moment, and every client, garbage included, has the same address.
+		Requests: server.RequestLimits{PerSecond: 10_000},
+		Clients:  server.ClientLimits{ChoicesPerSecond: 10_000, Choices: 1000, CallsPerSecond: 100_000, Connections: 512},
 	})
 	w.must(err)
 	w.edgeProxy = newProxy(w.t, "edge", w.server.Addr("scaler"))
