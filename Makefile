@@ -69,10 +69,13 @@ faults: ## Every pair of faults, then 1,000 kills under load (KILLS=n); minutes
 test-keda: build ## KEDA's own client against the running server (its build takes minutes when cold)
 	cd test/keda && WARMPOOL_BINARY=$(CURDIR)/bin/warmpool $(GO) test -count=1 -timeout 20m ./...
 
-.PHONY: e2e
-e2e: build $(BIN)/prometheus $(BIN)/promtool $(BIN)/helm ## warmpool on a real control plane with KEDA (its build takes minutes when cold)
+.PHONY: control-plane
+control-plane: $(BIN)/prometheus $(BIN)/promtool $(BIN)/helm ## What the end-to-end tests run on; nothing to do when it is there
 	GO=$(GO) tools/control-plane/build.sh .cache/control-plane
 	GO=$(GO) tools/control-plane/types.sh .cache/types
+
+.PHONY: e2e
+e2e: build control-plane ## warmpool on a real control plane with KEDA (its build takes minutes when cold)
 	WARMPOOL_E2E=1 WARMPOOL_BINARY=$(CURDIR)/bin/warmpool $(GO) test -count=1 -timeout 40m -parallel 8 ./test/cluster/
 
 .PHONY: test-web
