@@ -266,18 +266,28 @@ func (s *Store) state(id string) (scaler.State, bool) {
 	return state, found
 }
 
-// get hands a stored value to use. One that is damaged or refused is as good as none.
+// get hands a stored value of a service to use. One that is damaged or refused is as good as none.
 func (s *Store) get(id, key string, use func(value []byte, at time.Time) error) bool {
+	return s.read(func(tx *bbolt.Tx) *bbolt.Bucket { return tx.Bucket([]byte(root)).Bucket([]byte(id)) }, id, key, use)
+}
+
+// getShared does the same for a value that is not of one service.
+func (s *Store) getShared(key string, use func(value []byte, at time.Time) error) bool {
+	return s.read(func(tx *bbolt.Tx) *bbolt.Bucket { return tx.Bucket([]byte(shared)) }, "", key, use)
+}
+
+// read hands a stored value of a bucket, which may be missing, to use.
+func (s *Store) read(bucket func(*bbolt.Tx) *bbolt.Bucket, id, key string, use func(value []byte, at time.Time) error) bool {
 	if s == nil {
 		return false
 	}
 	found := false
 	err := s.db.View(func(tx *bbolt.Tx) error {
-		bucket := tx.Bucket([]byte(root)).Bucket([]byte(id))
-		if bucket == nil {
+		b := bucket(tx)
+		if b == nil {
 			return nil
 		}
-		sealed := bucket.Get([]byte(key))
+		sealed := b.Get([]byte(key))
 		if sealed == nil {
 			return nil
 		}
@@ -300,30 +310,6 @@ func (s *Store) putShared(key string, value []byte, now time.Time) error {
 		return nil
 	}
 	return s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(shared)).Put([]byte(key), seal(value, now)) })
-}
-
-// getShared hands a stored value that is not of one service to use. One that is damaged or refused is as good as none.
-func (s *Store) getShared(key string, use func(value []byte, at time.Time) error) bool {
-	if s == nil {
-		return false
-	}
-	found := false
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		sealed := tx.Bucket([]byte(shared)).Get([]byte(key))
-		if sealed == nil {
-			return nil
-		}
-		value, at, err := unseal(sealed)
-		if err == nil {
-			err = use(value, at)
-		}
-		found = err == nil
-		return err
-	})
-	if err != nil {
-		s.log.Warn("a stored value cannot be used and is learnt again", "value", key, "error", err)
-	}
-	return found
 }
 
 // sealSize is version, checksum and time before the value.
