@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 
+	benchtrace "github.com/warmpool/warmpool/bench/trace"
 	"github.com/warmpool/warmpool/predictor/backtest"
 )
 
@@ -58,7 +59,7 @@ func better(rival string, m func(f backtest.Figures) float64, margin float64) fu
 func openCost(f backtest.Figures) float64 { return f.Open.CostAt(0.02) }
 func wapeOf(f backtest.Figures) float64   { return f.WAPE }
 func seasonalMedian(r []result, lead int) float64 {
-	return collect(r, warmpool, lead, cost(0.02)).of(seasonal).median()
+	return collect(r, warmpool, lead, cost(0.02)).of(benchtrace.Seasonal).median()
 }
 
 var goals = []goal{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/warmpool/warmpool/bench/policy/forecast"
+	benchtrace "github.com/warmpool/warmpool/bench/trace"
 	"github.com/warmpool/warmpool/predictor/backtest"
 )
 
@@ -89,7 +90,7 @@ func TestLoadTraces(t *testing.T) {
 	if err != nil || len(traces) != 1 {
 		t.Fatalf("%d traces, %v", len(traces), err)
 	}
-	if tr := traces[0]; tr.Name != "day" || tr.group != seasonal || tr.season < 0.99 || !math.IsNaN(tr.Values[5]) {
+	if tr := traces[0]; tr.Name != "day" || tr.group != benchtrace.Seasonal || tr.season < 0.99 || !math.IsNaN(tr.Values[5]) {
 		t.Errorf("trace %s, %s, %v", tr.Name, tr.group, tr.season)
 	}
 	if _, err := loadTraces(t.TempDir()); err == nil {

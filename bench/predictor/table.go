@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	benchtrace "github.com/warmpool/warmpool/bench/trace"
 	"github.com/warmpool/warmpool/predictor/backtest"
 )
 
@@ -156,7 +157,7 @@ func printMethods(w io.Writer, results []result) {
 // spread writes a median with those of the groups and the worst series.
 func spread(v values) string {
 	worst, name := v.worst()
-	return fmt.Sprintf("%.2f (%.2f / %.2f / %.2f; %.3g %s)", v.median(), v.of(seasonal).median(), v.of(noisy).median(), v.of(unseasonal).median(), worst, name)
+	return fmt.Sprintf("%.2f (%.2f / %.2f / %.2f; %.3g %s)", v.median(), v.of(benchtrace.Seasonal).median(), v.of(benchtrace.Noisy).median(), v.of(benchtrace.Unseasonal).median(), worst, name)
 }
 
 func printClosed(w io.Writer, results []result) {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	benchtrace "github.com/warmpool/warmpool/bench/trace"
 	"github.com/warmpool/warmpool/predictor"
 	"github.com/warmpool/warmpool/predictor/backtest"
 )
@@ -27,12 +28,6 @@ type trace struct {
 	group    string
 	season   float64 // autocorrelation at a day or a week, the larger
 }
-
-const (
-	seasonal   = "seasonal"
-	noisy      = "noisy"
-	unseasonal = "unseasonal"
-)
 
 // shortestTrace is what a season of a day and a scored half need.
 const shortestTrace = 6 * 24 * time.Hour
@@ -115,14 +110,7 @@ func loadTrace(path string) (trace, error) {
 		}
 	}
 	t.season = seasonality(grid)
-	switch {
-	case t.season >= 0.8:
-		t.group = seasonal
-	case t.season >= 0.4:
-		t.group = noisy
-	default:
-		t.group = unseasonal
-	}
+	t.group = benchtrace.KindOf(t.season)
 	return t, nil
 }
 
@@ -141,28 +129,5 @@ func seasonality(s backtest.Series) float64 {
 		coarse = append(coarse, sum/float64(n))
 	}
 	day := int(24 * time.Hour / (s.Step * time.Duration(per)))
-	best := correlation(coarse, day)
-	if w := correlation(coarse, 7*day); w > best {
-		best = w
-	}
-	return best
-}
-
-// correlation of the values with themselves lag steps earlier (Pearson over
-// the pairs that are known); NaN if there are fewer than a day of pairs.
-func correlation(v []float64, lag int) float64 {
-	var n, sx, sy, sxx, syy, sxy float64
-	for i := lag; i < len(v); i++ {
-		x, y := v[i-lag], v[i]
-		if math.IsNaN(x) || math.IsNaN(y) {
-			continue
-		}
-		n++
-		sx, sy = sx+x, sy+y
-		sxx, syy, sxy = sxx+x*x, syy+y*y, sxy+x*y
-	}
-	if n < 144 {
-		return math.NaN()
-	}
-	return (sxy - sx*sy/n) / math.Sqrt((sxx-sx*sx/n)*(syy-sy*sy/n))
+	return benchtrace.DayOrWeek(coarse, day)
 }

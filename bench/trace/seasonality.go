@@ -12,12 +12,15 @@ const (
 	Unseasonal = "unseasonal"
 )
 
-// Kind is seasonal from a seasonality of 0.8 on, noisy from 0.4 on, and unseasonal below.
-func (s *Series) Kind() string {
-	switch r := s.Seasonality(); {
-	case r >= 0.8:
+// Kind is that of the series' seasonality.
+func (s *Series) Kind() string { return KindOf(s.Seasonality()) }
+
+// KindOf is seasonal from a seasonality of 0.8 on, noisy from 0.4 on, and unseasonal below and where it is unknown.
+func KindOf(seasonality float64) string {
+	switch {
+	case seasonality >= 0.8:
 		return Seasonal
-	case r >= 0.4:
+	case seasonality >= 0.4:
 		return Noisy
 	default:
 		return Unseasonal
@@ -29,11 +32,16 @@ func (s *Series) Kind() string {
 func (s *Series) Seasonality() float64 {
 	const step = 10 * time.Minute
 	_, rate := s.Resample(step)
-	day, week := correlation(rate, int(24*time.Hour/step)), correlation(rate, int(7*24*time.Hour/step))
-	if week > day {
+	return DayOrWeek(rate, int(24*time.Hour/step))
+}
+
+// DayOrWeek is the correlation of values with those a day or a week of steps before, the larger.
+func DayOrWeek(v []float64, day int) float64 {
+	best := correlation(v, day)
+	if week := correlation(v, 7*day); week > best {
 		return week
 	}
-	return day
+	return best
 }
 
 func correlation(v []float64, lag int) float64 {
