@@ -12,8 +12,11 @@ const (
 	swapTrial = 30 * time.Minute
 	// swapPatience is how long the new replica of a swap may take until it serves: a boot and a load, and as much again.
 	swapPatience = 20 * time.Minute
-	// swapPause is how long nothing goes back after a swap that failed or a trial that was lost.
-	swapPause = 3 * time.Hour
+	// swapPause is how long nothing goes back after the first setback: a swap that failed, or a loss on the pool that took
+	// replicas back. Each further one doubles it, up to swapPauseMax, until a trial is passed: where spot is good the next
+	// attempt comes soon, where it is scarce there are hardly any (docs/spot.md has what each choice costs).
+	swapPause    = 15 * time.Minute
+	swapPauseMax = 6 * time.Hour
 )
 
 // SwapState is what [Swap] remembers of one scale target. The zero value is a target of which nothing went back yet.
@@ -28,8 +31,9 @@ type SwapState struct {
 	TrialReplica string    `json:"trialReplica,omitempty"`
 	TrialAt      time.Time `json:"trialAt,omitzero"`
 	Passed       bool      `json:"passed,omitempty"`
-	// Paused is until when nothing goes back.
-	Paused time.Time `json:"paused,omitzero"`
+	// Paused is until when nothing goes back, Setbacks how often it was paused since a trial was passed.
+	Paused   time.Time `json:"paused,omitzero"`
+	Setbacks int       `json:"setbacks,omitempty"`
 	// Moved counts the replicas that went back.
 	Moved int `json:"moved,omitempty"`
 }
@@ -112,8 +116,7 @@ func (v *SwapView) fallBack() fallBack {
 func (s SwapState) judgeTrial(v *SwapView, now time.Time) SwapState {
 	if lost := slices.ContainsFunc(v.Pools, func(p ReturnPool) bool { return p.Pool == s.Trial && p.Lost > 0 }); lost && s.Trial != "" {
 		s.Trial, s.TrialReplica, s.TrialAt, s.Passed = "", "", time.Time{}, false
-		s.Paused = later(s.Paused, now.Add(swapPause))
-		s.stop()
+		s.pause(now)
 	}
 	if s.Trial == "" || s.Passed {
 		return s
@@ -121,7 +124,9 @@ func (s SwapState) judgeTrial(v *SwapView, now time.Time) SwapState {
 	i := slices.IndexFunc(v.Target.Replicas, func(r Replica) bool { return r.ID == s.TrialReplica })
 	switch {
 	case i >= 0 && v.Target.Replicas[i].Doomed.IsZero() && v.Target.Replicas[i].Ready:
-		s.Passed = now.Sub(s.TrialAt) >= swapTrial
+		if s.Passed = now.Sub(s.TrialAt) >= swapTrial; s.Passed {
+			s.Setbacks = 0
+		}
 	case i < 0 && len(v.Target.Replicas) <= v.Wanted && !now.Before(s.TrialAt):
 		s.Trial, s.TrialReplica, s.TrialAt = "", "", time.Time{} // scaled in: it proved nothing
 	}
@@ -130,6 +135,19 @@ func (s SwapState) judgeTrial(v *SwapView, now time.Time) SwapState {
 
 func (s *SwapState) stop() { s.Since, s.Pool, s.Before = time.Time{}, "", nil }
 
+// pause ends what is under way, and keeps the next one back for longer with every setback.
+func (s *SwapState) pause(now time.Time) {
+	d := swapPause
+	for range s.Setbacks {
+		if d = min(2*d, swapPauseMax); d == swapPauseMax {
+			break
+		}
+	}
+	s.Paused = later(s.Paused, now.Add(d))
+	s.Setbacks++
+	s.stop()
+}
+
 func (s *SwapState) underWay() string {
 	return fmt.Sprintf("one replica goes back to %s: its replacement comes first, ordered at %s", s.Pool, clock(s.Since))
 }
@@ -137,10 +155,9 @@ func (s *SwapState) underWay() string {
 // proceed looks after the swap that is under way.
 func (v *SwapView) proceed(state SwapState, back fallBack, now time.Time) (SwapStep, SwapState) {
 	give := func(why string) (SwapStep, SwapState) {
-		state.Paused = now.Add(swapPause)
-		text := fmt.Sprintf("the swap to %s was given up: %s; the next is tried after %s", state.Pool, why, clock(state.Paused))
-		state.stop()
-		return SwapStep{Text: text}, state
+		pool := state.Pool
+		state.pause(now)
+		return SwapStep{Text: fmt.Sprintf("the swap to %s was given up: %s; the next is tried after %s", pool, why, clock(state.Paused))}, state
 	}
 	for i := range v.Target.Replicas {
 		r := &v.Target.Replicas[i]

@@ -102,7 +102,7 @@ func TestSwapOneAtATime(t *testing.T) {
 	}
 }
 
-// What begins ends with the first sign that it will not come, and is not tried again for three hours.
+// What begins ends with the first sign that it will not come, and is not tried again for a quarter of an hour.
 func TestSwapGivesUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		happens func(s *swapping)
@@ -121,8 +121,8 @@ func TestSwapGivesUp(t *testing.T) {
 			s.want(t, time.Minute, 0, c.text)
 			fresh := newSwapping(2, 2)
 			fresh.state, fresh.now = s.state, s.now
-			fresh.want(t, 2*time.Hour, 0, "the last one failed")
-			fresh.want(t, 2*time.Hour, 1, "one replica goes back")
+			fresh.want(t, 14*time.Minute, 0, "the last one failed")
+			fresh.want(t, 2*time.Minute, 1, "one replica goes back")
 		})
 	}
 }
@@ -170,9 +170,37 @@ func TestSwapTrialIsLost(t *testing.T) {
 	s.dropFirm()
 	s.view.Pools[0].Lost = 1
 	s.want(t, 10*time.Minute, 0, "the last one failed")
+	s.want(t, time.Minute, 0, "the last one failed") // the same loss, seen again, is no second setback
 	s.view.Pools[0].Lost = 0
-	s.want(t, time.Hour, 0, "the last one failed")
-	s.want(t, 2*time.Hour, 1, "one replica goes back")
+	s.want(t, 10*time.Minute, 0, "the last one failed")
+	s.want(t, 5*time.Minute, 1, "one replica goes back")
+}
+
+// The pause doubles with every setback, up to six hours, and a trial that is passed makes it short again.
+func TestSwapPauses(t *testing.T) {
+	s := newSwapping(4, 4)
+	fail := func(pause time.Duration) {
+		t.Helper()
+		s.want(t, 0, 1, "one replica goes back")
+		s.want(t, 21*time.Minute, 0, "was given up")
+		if got := s.state.Paused.Sub(s.now); got != pause {
+			t.Errorf("after %d setbacks the pause is %v, want %v", s.state.Setbacks, got, pause)
+		}
+		s.now = s.state.Paused
+	}
+	for _, pause := range []time.Duration{15, 30, 60, 120, 240, 360, 360} {
+		fail(pause * time.Minute)
+	}
+	s.want(t, 0, 1, "one replica goes back")
+	s.add(link.Spot, true)
+	s.want(t, 5*time.Minute, 0, "a replica serves on spot")
+	s.dropFirm()
+	s.want(t, 29*time.Minute, 0, "on trial")
+	s.want(t, time.Minute, 1, "one replica goes back") // the trial is passed
+	s.want(t, 21*time.Minute, 0, "was given up")
+	if got := s.state.Paused.Sub(s.now); got != 15*time.Minute {
+		t.Errorf("after a trial that was passed the pause is %v, want 15m", got)
+	}
 }
 
 // Whatever happens, there is never more than one replica more, none while nothing is above the base, and none to a pool
