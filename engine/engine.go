@@ -141,6 +141,8 @@ type Engine struct {
 	reloadFailing atomic.Bool
 	// membership serialises what adds, removes or recompiles services.
 	membership sync.Mutex
+	// listened is when it was last looked for triggers that nobody asks for; guarded by membership.
+	listened time.Time
 }
 
 // New makes an engine. Nothing runs until [Engine.Run] or [Engine.Tick] is called, but calls are answered: without

@@ -16,26 +16,27 @@ const (
 )
 
 // rebuild gives the services of a batch that were never evaluated the state they would have, so that a restart scales
-// nothing down. While the history cannot be read, a service has no answer, which leaves its replicas alone; after a
-// minute of that, or with a stored state, it starts without.
+// nothing down, and brings the others over evaluations that are missing. While the history cannot be read, a service has
+// no answer, which leaves its replicas alone; after a minute of that, or with a stored state, it starts without.
 func (e *Engine) rebuild(ctx context.Context, b *batch) {
-	fresh, queries, window := b.unrebuilt()
-	if len(fresh) == 0 {
-		return
-	}
 	step := e.config.Load().EvaluationInterval
 	to := b.at.Add(-step)
-	histories := make([]scaler.History, len(fresh))
+	behind, gaps, from := b.behind(step, to)
+	if len(behind) == 0 {
+		return
+	}
+	queries := make([][]config.Query, len(behind))
+	histories := make([]scaler.History, len(behind))
 	// One expression that cannot be read is enough where the present count is unknown: what it demanded would be missing
 	// from the window.
-	read, failed := make([]bool, len(fresh)), make([]bool, len(fresh))
-	for i := range histories {
-		histories[i] = scaler.History{Signals: map[scaler.Signal][]scaler.Sample{}, Current: -1, Step: step}
-		histories[i].Current = b.reads[fresh[i]].inputs.CurrentReplicas
+	read, failed := make([]bool, len(behind)), make([]bool, len(behind))
+	for i, at := range behind {
+		queries[i] = b.reads[at].service.compiled.Queries
+		histories[i] = scaler.History{Signals: map[scaler.Signal][]scaler.Sample{}, Current: b.reads[at].inputs.CurrentReplicas, Step: step}
 	}
 	ctx, cancel := halfOf(ctx)
 	defer cancel()
-	e.source.Rewind(ctx, to.Add(-min(max(window, 4*step), longestRewind)), to, step, queries,
+	e.source.Rewind(ctx, from, to, step, queries,
 		func(i, query int, samples []scaler.Sample, err error) {
 			known := err == nil || classOf(err) == classEmpty
 			read[i] = read[i] || known
@@ -44,29 +45,48 @@ func (e *Engine) rebuild(ctx context.Context, b *batch) {
 				histories[i].Signals[q.Signal] = samples
 			}
 		})
-	for i, at := range fresh {
+	held := 0
+	for i, at := range behind {
 		r := &b.reads[at]
+		if g, ok := gaps[at]; ok {
+			if e.catchUp(r.service, g, histories[i], !read[i] || failed[i], to) {
+				held++
+			}
+			continue
+		}
 		lost := !read[i] || failed[i] && histories[i].Current < 0
 		r.held = !e.resume(r.service, histories[i], lost, len(queries[i]) > 0 && b.at.Sub(r.service.rebuildSince) < rebuildFor, to)
 	}
+	e.tellGaps(b, gaps, held)
 }
 
-// unrebuilt are the services of the batch that were never evaluated, by position, with their queries and the longest of
-// their scale-down windows.
-func (b *batch) unrebuilt() (fresh []int, queries [][]config.Query, window time.Duration) {
+// behind are the services of the batch whose state is not of the tick before, by position: those that were never
+// evaluated, and those with a gap. from is when the history of all of them has to begin.
+func (b *batch) behind(step time.Duration, to time.Time) (behind []int, gaps map[int]gap, from time.Time) {
+	window := time.Duration(0)
+	from = to
 	for i := range b.reads {
 		s := b.reads[i].service
+		if g, missed := gapOf(s, b.at, step); missed {
+			if gaps == nil {
+				gaps = map[int]gap{}
+			}
+			gaps[i] = g
+			behind = append(behind, i)
+			from = earliest(from, g.from)
+			continue
+		}
 		if s.rebuilt {
 			continue
 		}
 		if s.rebuildSince.IsZero() {
 			s.rebuildSince = b.at
 		}
-		fresh = append(fresh, i)
-		queries = append(queries, s.compiled.Queries)
+		behind = append(behind, i)
 		window = max(window, s.compiled.Policy.ScaleDown.Window)
+		from = earliest(from, to.Add(-min(max(window, 4*step), longestRewind)))
 	}
-	return fresh, queries, window
+	return behind, gaps, from
 }
 
 // resume gives a service its state, unless its history is lost and may still be read later: then it reports false.

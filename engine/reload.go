@@ -100,7 +100,7 @@ func (e *Engine) inherit(s *service) {
 	if line == nil || e.clock().Sub(line.decision.Time) > 2*e.config.Load().EvaluationInterval {
 		return // it has not been evaluated lately; its state would be an old one
 	}
-	s.state, s.rebuilt = from.state, from.rebuilt
+	s.state, s.rebuilt, s.evaluated = from.state, from.rebuilt, from.evaluated
 	if from.compiled.Policy.Hash == s.compiled.Policy.Hash {
 		s.entry.Store(line)
 	}

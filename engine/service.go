@@ -36,6 +36,8 @@ type service struct {
 	state    scaler.State
 	forecast *forecast
 	rebuilt  bool
+	// evaluated is what time state is of.
+	evaluated time.Time
 	// carried is the state of the last leader where the gap since is too long to go on from it.
 	carried *scaler.State
 	// epoch is that of the last evaluation, see lockstep.

@@ -37,7 +37,7 @@ func (e *Engine) takeOver(s *service, at time.Time) {
 		}
 	}
 	if exact && at.Sub(r.at) <= e.exact() {
-		s.state, s.rebuilt = state, true
+		s.state, s.rebuilt, s.evaluated = state, true, at
 		return
 	}
 	s.carried, s.rebuilt, s.rebuildSince = &state, false, time.Time{}
@@ -83,12 +83,15 @@ func (e *Engine) carry(s *service, rebuilt scaler.State, to time.Time) scaler.St
 	return rebuilt
 }
 
+// refreshAfter is how long a predictor may have seen nothing.
+const refreshAfter = 3 * slotLength
+
 // refresh lets the forecasts that have not seen the last slots, because another instance computed, read them.
 func (f *forecasts) refresh(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, one := range f.bySeries {
-		if one.predictor == nil || now.Sub(one.newest) < 3*slotLength {
+		if one.predictor == nil || now.Sub(one.newest) < refreshAfter {
 			continue
 		}
 		one.predictor, one.mean, one.waiting, one.nextTryAt = nil, slotMean{}, nil, time.Time{}

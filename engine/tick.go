@@ -72,10 +72,18 @@ func (e *Engine) due(wanted func(*service) bool) []*service {
 	return due
 }
 
-// forget drops the triggers that nobody asked for lately.
+// forget drops the triggers that nobody asked for lately. While the process was suspended nobody could.
 func (e *Engine) forget(at time.Time) {
 	e.membership.Lock()
 	defer e.membership.Unlock()
+	step := e.config.Load().EvaluationInterval
+	if deaf := at.Sub(e.listened) - step; !e.listened.IsZero() && deaf > (missedFor-1)*step {
+		for _, s := range e.services.list() {
+			asked := s.asked.Load()
+			s.asked.Store(max(asked, min(asked+int64(deaf/time.Second), at.Unix())))
+		}
+	}
+	e.listened = at
 	limit := at.Add(-e.limits.ForgetAfter).Unix()
 	for _, s := range e.services.list() {
 		if s.trigger != nil && s.asked.Load() < limit {
@@ -274,7 +282,7 @@ func (e *Engine) decide(b *batch, r *reading) {
 		withoutHistory(decision)
 		from = nil // that is not what the inputs alone say
 	} else {
-		s.state = state
+		s.state, s.evaluated = state, b.at
 	}
 	e.publish(s, next, from)
 }

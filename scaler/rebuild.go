@@ -19,6 +19,8 @@ type History struct {
 	Stored State
 	// Step is the evaluation interval, 15 s by default.
 	Step time.Duration
+	// Lead is the last known lead, for [CatchUp]; 0 is what the policy says.
+	Lead time.Duration
 }
 
 const (
@@ -36,7 +38,7 @@ func Rebuild(policy Policy, history History, now time.Time) State {
 	replayed.Frozen = false
 	step := orDefault(history.Step, defaultStep)
 	state := State{}
-	r := replay{history: &history, next: make(map[Signal]int, len(history.Signals))}
+	r := newReplay(&history)
 	for at := r.start(now, step); !at.After(now); at = at.Add(step) {
 		_, state = Evaluate(replayed, state, r.inputs(at, replayed.StaleAfter), at)
 	}
@@ -86,6 +88,10 @@ type replay struct {
 	history *History
 	next    map[Signal]int
 	ready   int
+}
+
+func newReplay(h *History) replay {
+	return replay{history: h, next: make(map[Signal]int, len(h.Signals))}
 }
 
 // start is the first tick, aligned to the step; after now when there is no sample.
