@@ -64,8 +64,8 @@ func (a *BaseAdvice) words(spotPrice float64) string {
 	if a.Base == 0 {
 		return fmt.Sprintf("10th percentile 0 replicas, median %d, peak %d: there is no steady part that a base could carry", a.P50, a.Peak)
 	}
-	text := fmt.Sprintf("10th percentile %d replicas, median %d, peak %d: a base of %d would carry %.0f %% of last week's work alone if all spot were lost at once",
-		a.P10, a.P50, a.Peak, a.Base, 100*a.Kept)
+	text := fmt.Sprintf("10th percentile %s, median %d, peak %d: a base of %d would carry %.0f %% of last week's work alone if all spot were lost at once",
+		counted(a.P10, "replica"), a.P50, a.Peak, a.Base, 100*a.Kept)
 	if spotPrice > 0 {
 		text += fmt.Sprintf("; it costs at most %.0f %% more than spot all the time, less where fall-back nodes run anyway", 100*a.Dearer)
 	}
@@ -98,17 +98,34 @@ func (p *ReturnPool) unfit() string {
 	return ""
 }
 
-// calmest is the cheapest of the pools against which nothing speaks, and what speaks against the others; nil is none.
+// dear says that the pool saves nothing against the nodes that are fallen back to; empty when it does, or when a price is
+// not known.
+func (p *ReturnPool) dear(onDemandCost float64) string {
+	if onDemandCost > 0 && p.HourlyCost >= onDemandCost {
+		return p.Pool + " is no cheaper"
+	}
+	return ""
+}
+
+// calmest is the cheapest of the pools against which nothing speaks, one without a known price last, and what speaks
+// against the others; nil is none.
 func calmest(pools []ReturnPool, unfit func(*ReturnPool) string) (best *ReturnPool, why []string) {
 	for i := range pools {
 		p := &pools[i]
 		if against := unfit(p); against != "" {
 			why = append(why, against)
-		} else if best == nil || p.HourlyCost < best.HourlyCost {
+		} else if best == nil || p.price() < best.price() {
 			best = p
 		}
 	}
 	return best, why
+}
+
+func (p *ReturnPool) price() float64 {
+	if p.HourlyCost <= 0 {
+		return math.Inf(1)
+	}
+	return p.HourlyCost
 }
 
 // ReturnAdvice says which fall-back replicas could go back to spot. It moves nothing.
@@ -137,17 +154,22 @@ func AdviseReturn(replicas []Replica, base int, onDemandCost float64, pools []Re
 	if n == 0 {
 		return ReturnAdvice{Text: "nothing runs on fall-back nodes"}
 	}
-	best, why := calmest(pools, (*ReturnPool).unfit)
+	best, why := calmest(pools, func(p *ReturnPool) string {
+		if against := p.unfit(); against != "" {
+			return against
+		}
+		return p.dear(onDemandCost)
+	})
 	if best == nil {
-		return ReturnAdvice{Text: fmt.Sprintf("%d replicas run on fall-back nodes and stay there: %s", n, orNone(why))}
+		return ReturnAdvice{Text: fmt.Sprintf("%s on fall-back nodes, nothing to go back to: %s", counted(n, "replica"), orNone(why))}
 	}
 	a := ReturnAdvice{Replicas: n, Pool: best.Pool}
-	a.Text = fmt.Sprintf("%d replicas on fall-back nodes could go back to %s", n, best.Pool)
+	a.Text = fmt.Sprintf("%s on fall-back nodes could go back to %s", counted(n, "replica"), best.Pool)
 	if onDemandCost > best.HourlyCost && best.HourlyCost > 0 {
 		a.SavesPerHour = float64(n) * (onDemandCost - best.HourlyCost)
 		a.Text += fmt.Sprintf(" and save $%.2f an hour", a.SavesPerHour)
 	}
-	a.Text += "; nothing is moved: they go at the next scale-in"
+	a.Text += "; this is advice, nothing is moved"
 	return a
 }
 

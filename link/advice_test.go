@@ -56,6 +56,34 @@ func TestAdviseReturn(t *testing.T) {
 	}
 }
 
+// What people read has its nouns in the right number, and promises no saving where there is none.
+func TestAdviceInWords(t *testing.T) {
+	needs := make([]float64, leastDemand)
+	for i := range needs {
+		needs[i] = 1
+	}
+	if a := AdviseBase(needs, 0.35); !strings.HasPrefix(a.Text, "10th percentile 1 replica, median 1, peak 1: a base of 1 ") {
+		t.Errorf("%q", a.Text)
+	}
+	on := []Replica{replica("a", OnDemand)}
+	calm := ReturnPool{Pool: "spot-a", HourlyCost: 0.35, Deliverable: true, ReclaimsPerHour: 0.01}
+	unpriced := ReturnPool{Pool: "spot-b", Deliverable: true, ReclaimsPerHour: 0.01}
+	if a := AdviseReturn(on, 0, 1, []ReturnPool{unpriced, calm}); a.Pool != "spot-a" || !strings.HasPrefix(a.Text, "1 replica on fall-back nodes could go back to spot-a and save $0.65 an hour") {
+		t.Errorf("%+v: a pool without a price comes last", a)
+	}
+	if a := AdviseReturn(on, 0, 1, []ReturnPool{unpriced}); a.Replicas != 1 || a.Pool != "spot-b" || a.SavesPerHour != 0 {
+		t.Errorf("without a price: %+v", a)
+	}
+	calm.HourlyCost = 1.2
+	if a := AdviseReturn(on, 0, 1, []ReturnPool{calm}); a.Replicas != 0 || a.Text != "1 replica on fall-back nodes, nothing to go back to: spot-a is no cheaper" {
+		t.Errorf("dearer spot: %+v", a)
+	}
+	s := Assess([]PoolState{{Pool: "od", Nodes: 1, Max: 1}, {Pool: "spot", Nodes: 0, Max: 0}}, 0, noon)
+	if want := "no capacity until a limit is raised; 0 of 1 replica can have a node; od is at its maximum of 1 node; spot is at its maximum of 0 nodes"; s.Text(1) != want {
+		t.Errorf("%q, want %q", s.Text(1), want)
+	}
+}
+
 func TestLedger(t *testing.T) {
 	waiting := replica("w", Unknown)
 	waiting.Node, waiting.Pool, waiting.Ready = "", "", false

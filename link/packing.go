@@ -116,6 +116,10 @@ func binsFor(held []int, perNode int) int {
 }
 
 func (p *Packing) words() string {
-	return fmt.Sprintf("%d GPUs are free in fragments on %d of %d nodes in use, at most %d on one; %d nodes of %d GPUs would hold the same pods",
-		p.Fragments, p.Partial, p.Used, p.LargestFree, p.Enough, p.PerNode)
+	are := " are"
+	if p.Fragments == 1 {
+		are = " is"
+	}
+	return fmt.Sprintf("%s free in fragments on %d of %s in use, at most %d on one; %s of %d GPUs would hold the same pods",
+		counted(p.Fragments, "GPU")+are, p.Partial, counted(p.Used, "node"), p.LargestFree, counted(p.Enough, "node"), p.PerNode)
 }

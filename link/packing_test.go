@@ -26,11 +26,11 @@ func TestAssessPacking(t *testing.T) {
 	want := []link.Packing{
 		{
 			PerNode: 2, Nodes: 2, Used: 2, Partial: 2, Held: 2, Fragments: 2, Free: 2, Enough: 1, LargestFree: 1, Spreads: true,
-			Text: "2 GPUs are free in fragments on 2 of 2 nodes in use, at most 1 on one; 1 nodes of 2 GPUs would hold the same pods",
+			Text: "2 GPUs are free in fragments on 2 of 2 nodes in use, at most 1 on one; 1 node of 2 GPUs would hold the same pods",
 		},
 		{
 			Pool: "a100", PerNode: 8, Nodes: 4, Used: 3, Partial: 3, Held: 8, Fragments: 16, Free: 24, Enough: 1, LargestFree: 8, Spreads: true,
-			Text: "16 GPUs are free in fragments on 3 of 3 nodes in use, at most 8 on one; 1 nodes of 8 GPUs would hold the same pods",
+			Text: "16 GPUs are free in fragments on 3 of 3 nodes in use, at most 8 on one; 1 node of 8 GPUs would hold the same pods",
 		},
 		{Pool: "packed", PerNode: 4, Nodes: 2, Used: 2, Partial: 1, Held: 7, Fragments: 1, Free: 1, Enough: 2, LargestFree: 1},
 	}

@@ -3,6 +3,7 @@ package link
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,8 +32,10 @@ type Supply struct {
 	// Useful is how many replicas can have a node at all: those that have one, what is free on the nodes, and the room of the pools. Negative is
 	// unknown.
 	Useful int `json:"useful"`
-	// Bounds says of each pool that cannot deliver, or only so much, which limit it is.
+	// Bounds says of each pool that cannot deliver which limit it is.
 	Bounds []string `json:"bounds,omitempty"`
+	// Room says of each pool that can how far: what bounds a target that is larger than Useful.
+	Room []string `json:"-"`
 }
 
 // Assess says what the pools of a workload can still deliver for a target of which placed replicas have a node. A pool
@@ -44,7 +47,7 @@ func Assess(pools []PoolState, placed int, now time.Time) Supply {
 		full := p.Max >= 0 && p.Nodes >= p.Max
 		switch {
 		case full:
-			s.Bounds = append(s.Bounds, fmt.Sprintf("%s is at its maximum of %d nodes", p.Pool, p.Max))
+			s.Bounds = append(s.Bounds, fmt.Sprintf("%s is at its maximum of %s", p.Pool, counted(p.Max, "node")))
 		case held:
 			s.Bounds = append(s.Bounds, fmt.Sprintf("%s is left alone until %s: %s", p.Pool, clock(p.HeldUntil), p.HeldBy))
 			if s.Until.IsZero() || p.HeldUntil.Before(s.Until) {
@@ -52,6 +55,9 @@ func Assess(pools []PoolState, placed int, now time.Time) Supply {
 			}
 		default:
 			s.None = false
+			if p.Max >= 0 {
+				s.Room = append(s.Room, fmt.Sprintf("%s can grow to its maximum of %s", p.Pool, counted(p.Max, "node")))
+			}
 		}
 		if p.Free != 0 {
 			s.None = false
@@ -85,13 +91,15 @@ func (s Supply) Text(target int) string {
 	case s.None:
 		parts = append(parts, "no capacity until a limit is raised")
 	}
+	bounds := s.Bounds
 	if s.Useful >= 0 && target > s.Useful {
-		parts = append(parts, fmt.Sprintf("%d of %d replicas can have a node", s.Useful, target))
+		parts = append(parts, fmt.Sprintf("%d of %s can have a node", s.Useful, counted(target, "replica")))
+		bounds = slices.Concat(bounds, s.Room)
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return strings.Join(append(parts, s.Bounds...), "; ")
+	return strings.Join(append(parts, bounds...), "; ")
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04 MST") }

@@ -27,7 +27,7 @@ func TestAssess(t *testing.T) {
 		{"full, with a free node", []PoolState{held, {Pool: "od", Nodes: 4, Max: 4, Free: 1}}, false, time.Time{}, -1, ""},
 		{"full, and nobody knows what is free", []PoolState{{Pool: "od", Nodes: 4, Max: 4, Free: -1}}, false, time.Time{}, -1, ""},
 		{"all full", []PoolState{full}, true, time.Time{}, 7, "no capacity until a limit is raised; 7 of 20 replicas can have a node; od is at its maximum of 4 nodes"},
-		{"a limit in sight", []PoolState{free}, false, time.Time{}, 11, "11 of 20 replicas can have a node"},
+		{"a limit in sight", []PoolState{free}, false, time.Time{}, 11, "11 of 20 replicas can have a node; od can grow to its maximum of 6 nodes"},
 		{"the time has passed", []PoolState{{Pool: "spot", Nodes: 1, Max: -1, HeldUntil: noon}}, false, time.Time{}, -1, ""},
 	} {
 		s := Assess(c.pools, 7, noon)

@@ -26,7 +26,7 @@ func TestSpreadIsAFinding(t *testing.T) {
 		if len(found) != 2 || found[0].Group != "a100" || found[1].Subject != "nodes with 4 GPUs" || found[0].Remedy == "" {
 			t.Fatalf("findings %+v", found)
 		}
-		want := "pods are spread, not packed: 8 GPUs are free in fragments on 2 of 2 nodes in use, at most 4 on one; 1 nodes of 8 GPUs would hold the same pods, $12.50 an hour less"
+		want := "pods are spread, not packed: 8 GPUs are free in fragments on 2 of 2 nodes in use, at most 4 on one; 1 node of 8 GPUs would hold the same pods, $12.50 an hour less"
 		if found[0].Text != want {
 			t.Errorf("text %q, want %q", found[0].Text, want)
 		}
