@@ -16,19 +16,20 @@ type gap struct {
 	last time.Time
 	// from is the first instant to read again; nothing is known of the instants between last and from.
 	from time.Time
+	// back is set after the clock was set back: how much time has passed is not known.
+	back bool
 }
 
-// gapOf tells whether evaluations of a service are missing before at, the newest of which would have been at to. A clock that
-// was set back is moved in the state first: how much time has really passed is not known then. The caller holds s.mu.
+// gapOf tells whether evaluations of a service are missing before at. Where the clock was set back, the times in the state
+// are moved to it first, as if one step had passed. The caller holds s.mu.
 func gapOf(s *service, at time.Time, step time.Duration) (g gap, missed bool) {
-	if s.evaluated.IsZero() || !s.rebuilt || !s.state.Valid {
+	if s.evaluated.IsZero() || !s.rebuilt {
 		return gap{}, false
 	}
 	passed := at.Sub(s.evaluated)
 	if passed < -step {
-		s.state = s.state.Shift(passed)
-		s.evaluated = at
-		return gap{last: at, from: at}, true
+		s.state, s.evaluated = s.state.Shift(passed-step), at.Add(-step)
+		return gap{last: s.evaluated, from: at, back: true}, true
 	}
 	if passed <= missedFor*step {
 		return gap{}, false
@@ -73,7 +74,7 @@ func (e *Engine) catchUp(s *service, g gap, history scaler.History, lost bool, t
 	}
 	history.Lead = s.lead()
 	state = scaler.CatchUp(policy, state, history, g.from, to)
-	holds = lost || g.last.After(to) || !policy.Rewindable() || s.ordered()
+	holds = lost || g.back || s.unreadable()
 	if holds {
 		state = state.Unseen(to)
 	}
@@ -81,8 +82,13 @@ func (e *Engine) catchUp(s *service, g gap, history scaler.History, lost bool, t
 	return holds
 }
 
-// ordered tells whether a forecast had a say in the last target: its orders of the missed time are not in the metric store.
-func (s *service) ordered() bool {
+// unreadable tells whether the last target may have come from something that the metric store cannot give for the past:
+// utilisation says how many replicas are busy only with the number of ready ones at that time, and a forecast orders by
+// what was known then.
+func (s *service) unreadable() bool {
+	if len(s.state.Last[scaler.Utilization]) > 0 {
+		return true
+	}
 	line := s.entry.Load()
 	return line != nil && line.decision.Forecast != nil && line.decision.Forecast.Used
 }

@@ -32,14 +32,3 @@ func (s State) Unseen(at time.Time) State {
 	s.Since, s.LastStep, s.QuietSince = at, at, time.Time{}
 	return s
 }
-
-// Rewindable tells whether a history can give all that an evaluation of the policy looks at: utilisation says how many
-// replicas are busy, and thus whether fewer would do, only with the number of ready ones at that time.
-func (p *Policy) Rewindable() bool {
-	for _, source := range p.Sources {
-		if source.Signal == Utilization {
-			return false
-		}
-	}
-	return true
-}

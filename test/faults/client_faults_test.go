@@ -196,6 +196,7 @@ var clientFaults = []*fault{
 	clientFault("send garbage", garble),
 	{
 		part: "Clients", name: "are cut off from warmpool", clients: []claim{unreachable, noChoice}, decided: []claim{asEver}, recovers: atOnce,
+		takes: "edge",
 		inject: func(w *world) func() {
 			end := w.freshConnections()
 			mend := w.edgeProxy.cut(w.t)

@@ -76,11 +76,8 @@ const staleTicks = 6
 var (
 	first, second = services[:1], services[1:]
 
-	follows = claim{"KEDA: the right target", func(r *record) error { return r.follows(services) }}
-	holds   = claim{"KEDA: the target from before for 90 s (`staleAfter`), then `Unavailable`", func(r *record) error { return r.holds(services) }}
-	keeps   = claim{"KEDA: the target from before", func(r *record) error {
-		return r.each(services, func(_ observation, _ string, a, _, before answer) bool { return a == before })
-	}}
+	follows     = claim{"KEDA: the right target", func(r *record) error { return r.follows(services) }}
+	holds       = claim{"KEDA: the target from before for 90 s (`staleAfter`), then `Unavailable`", func(r *record) error { return r.holds(services) }}
 	halfFollows = claim{"KEDA: services with series the right target; the others the one from before for 90 s, then `Unavailable`", func(r *record) error {
 		if err := r.follows(first); err != nil {
 			return err

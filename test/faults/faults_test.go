@@ -29,7 +29,7 @@ var theTwins twins
 const childKey = "WARMPOOL_FAULTS"
 
 func allFaults() []*fault {
-	return slices.Concat(metricFaults, clusterFaults, diskFaults, certificateFaults, configFaults, clientFaults, clockFaults, zoneFaults)
+	return slices.Concat(metricFaults, clusterFaults, diskFaults, certificateFaults, configFaults, clientFaults, clockFaults, zoneFaults, processFaults)
 }
 
 func TestMain(m *testing.M) {

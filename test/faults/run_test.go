@@ -81,13 +81,17 @@ func (w *world) step() observation {
 	ctx, cancel := context.WithTimeout(context.Background(), w.readFor)
 	defer cancel()
 	e := w.current()
-	e.Tick(ctx, w.now().Truncate(interval))
+	if w.suspended == 0 {
+		e.Tick(ctx, w.now().Truncate(interval))
+	}
 	o := observation{tick: int(w.tick.Load()), round: w.clients.ask(), board: map[string]scaler.Decision{}}
 	if o.tick == 0 { // the triggers have just become known
 		e.Tick(ctx, w.now().Truncate(interval))
 		o.round = w.clients.ask()
 	}
-	e.Save()
+	if w.suspended == 0 {
+		e.Save()
+	}
 	for _, line := range e.Board() {
 		if line.Decision != nil && line.ScaledObject != "" {
 			o.board[line.ScaledObject] = *line.Decision

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,6 +74,8 @@ type world struct {
 	lift func() (back func())
 	// blind is set while the view of the cluster cannot follow.
 	blind int
+	// suspended is above zero while the process stands still.
+	suspended int
 	// replicas are those that KEDA has set.
 	replicas map[string]int
 }
@@ -314,6 +317,16 @@ func (l *logWatch) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// has looks for a line with all of the texts.
+func (l *logWatch) has(texts ...string) error {
+	for line := range strings.Lines(l.String()) {
+		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) }) {
+			return nil
+		}
+	}
+	return fmt.Errorf("no line of the log has %q:\n%s", texts, l)
 }
 
 // crashes are log lines that only a fault of warmpool writes.
