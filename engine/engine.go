@@ -121,6 +121,8 @@ type Engine struct {
 	log       *slog.Logger
 	metrics   *metrics
 	clock     func() time.Time
+	// realTime is set where clock is that of the machine.
+	realTime bool
 
 	config atomic.Pointer[config.Config]
 	// lastTick is when the last whole tick was for, in Unix nanoseconds; 0 before the first.
@@ -154,7 +156,8 @@ func New(o Options) (*Engine, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Clock == nil {
+	realTime := o.Clock == nil
+	if realTime {
 		o.Clock = time.Now
 	}
 	if o.Source == nil {
@@ -162,7 +165,7 @@ func New(o Options) (*Engine, error) {
 	}
 	e := &Engine{
 		source: o.Source, cluster: o.Cluster, store: o.Store, decisions: o.Decisions,
-		limits: o.Limits.withDefaults(), log: o.Log, clock: o.Clock,
+		limits: o.Limits.withDefaults(), log: o.Log, clock: o.Clock, realTime: realTime,
 	}
 	e.services.init()
 	e.forecasts.init()

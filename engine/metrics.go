@@ -172,6 +172,7 @@ func (c boardCollector) Collect(out chan<- prometheus.Metric) {
 		gauge(descBoardAge, c.engine.clock().Sub(time.Unix(0, last)).Seconds())
 	}
 	origins := map[string]int{"config": 0, "trigger": 0}
+	rest := c.engine.slices()
 	for _, s := range c.engine.services.list() {
 		origin, object := "config", ""
 		if s.trigger != nil {
@@ -192,6 +193,7 @@ func (c boardCollector) Collect(out chan<- prometheus.Metric) {
 		}
 		gauge(descAvailable, available, labels...)
 		line.collect(out, labels)
+		rest()
 	}
 	for k, n := range c.engine.placement.heldBack.count(c.engine.clock()) {
 		gauge(descHeldBack, float64(n), k.pool, string(k.capacity))

@@ -123,21 +123,26 @@ func (e *Engine) evaluate(ctx context.Context, at time.Time, due []*service) {
 		}
 	}
 	e.rebuild(ctx, b)
+	rest := e.slices()
+	finish := func(i int) {
+		e.finish(b, i)
+		rest()
+	}
 	for i := range b.reads {
 		if b.reads[i].open == 0 {
-			e.finish(b, i)
+			finish(i)
 		}
 	}
 	e.source.Read(ctx, at, b.queries, func(i, query int, samples []scaler.Sample, err error) {
 		r := &b.reads[i]
 		e.take(r, query, samples, err)
 		if r.open--; r.open == 0 {
-			e.finish(b, i)
+			finish(i)
 		}
 	})
 	for i := range b.reads {
 		if b.reads[i].open > 0 {
-			e.finish(b, i) // a source that broke its promise; missing is not zero
+			finish(i) // a source that broke its promise; missing is not zero
 		}
 	}
 }

@@ -52,6 +52,11 @@ func (r *Reader) attempt(ctx context.Context, expr string, limit time.Duration, 
 	var seen exchange
 	ctx, cancel := context.WithTimeout(withExchange(ctx, &seen), limit)
 	defer cancel()
+	defer func() {
+		if seen.decoding {
+			<-r.decoders
+		}
+	}()
 	r.metrics.inFlight.Inc()
 	defer func(started time.Time) {
 		r.metrics.inFlight.Dec()

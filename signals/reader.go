@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"runtime"
 	"sync"
 	"time"
 
@@ -24,7 +25,9 @@ type Reader struct {
 	close   func()
 	metrics *metrics
 	turns   chan struct{}
-	secrets *secrets
+	// decoders are the turns of large answers.
+	decoders chan struct{}
+	secrets  *secrets
 
 	mu     sync.Mutex
 	random *rand.Rand
@@ -61,8 +64,9 @@ func newReader(o Options, transport http.RoundTripper, closeTransport func()) (*
 	if err != nil {
 		return nil, fmt.Errorf("prometheus.url: %w", err)
 	}
+	decoders := make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 	return &Reader{
-		options: o, api: promv1.NewAPI(client), close: closeTransport, metrics: newMetrics(o.Metrics),
+		options: o, api: promv1.NewAPI(inTurn{client, decoders}), decoders: decoders, close: closeTransport, metrics: newMetrics(o.Metrics),
 		turns: make(chan struct{}, o.MaxConcurrent), random: newRandom(o.Seed),
 		suspects: map[string]bool{}, warned: map[string]string{}, secrets: &secrets{},
 	}, nil

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/prometheus/client_golang/api"
 )
 
 // largestAnswer bounds one answer in bytes; 20,000 rows with long labels need about 8 MiB.
@@ -32,6 +34,8 @@ type exchange struct {
 	retryAfter string
 	// date is when the server says that it answered; zero if it does not, or if the answer comes from a cache.
 	date time.Time
+	// decoding is set while the attempt is one of those that decode a large answer.
+	decoding bool
 }
 
 type exchangeKey struct{}
@@ -148,6 +152,32 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response.Body = &boundedBody{body: response.Body, left: t.largest}
 	return response, nil
+}
+
+// largeAnswer is from which size on an answer waits for its turn to be decoded: a hundred rows or two.
+const largeAnswer = 16 << 10
+
+// inTurn lets only some large answers be decoded at the same time. Decoding 10,000 rows takes a processor for a tenth of a
+// second; a tick that decodes as many answers as there are processors keeps everybody else waiting for that long.
+type inTurn struct {
+	api.Client
+	decoders chan struct{}
+}
+
+// Do implements [api.Client]. The library decodes what it returns; the attempt gives the turn back after that.
+func (c inTurn) Do(ctx context.Context, request *http.Request) (*http.Response, []byte, error) {
+	response, body, err := c.Client.Do(ctx, request)
+	e, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if err != nil || !ok || e.decoding || len(body) < largeAnswer {
+		return response, body, err
+	}
+	select {
+	case c.decoders <- struct{}{}:
+		e.decoding = true
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	return response, body, nil
 }
 
 func (t *transport) close() {
