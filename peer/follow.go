@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -70,9 +71,9 @@ func Follow(ctx context.Context, o Options, address string) {
 		if ctx.Err() != nil {
 			return
 		}
-		if text := err.Error(); text != said { // once for each kind of trouble
+		if text := o.withoutToken(err.Error()); text != said { // once for each kind of trouble
 			said = text
-			o.Log.Warn("the board of the leader does not arrive", "address", address, "error", err)
+			o.Log.Warn("the board of the leader does not arrive", "address", address, "error", text)
 		}
 		timer := time.NewTimer(o.Retry)
 		select {
@@ -81,6 +82,18 @@ func Follow(ctx context.Context, o Options, address string) {
 		}
 		timer.Stop()
 	}
+}
+
+// withoutToken hides the token in what the other side, or a proxy before it, answered.
+func (o *Options) withoutToken(text string) string {
+	if o.TokenFile == "" {
+		return text
+	}
+	token, err := readToken(o.TokenFile)
+	if err != nil {
+		return text // it was not sent
+	}
+	return strings.ReplaceAll(text, token, "***")
 }
 
 // follow is one connection. It always ends with an error.

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -158,16 +159,7 @@ services:
 		t.Error("no decision was recorded")
 	}
 	shown.WriteString(log.String())
-	if err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || path == token || path == adminToken {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		fmt.Fprintf(&shown, "file %s: %s\n", path, content)
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	shown.WriteString(filesIn(t, dir, token, adminToken))
 	if _, ok := authorized.Load("Bearer " + planted + "|" + planted); !ok {
 		t.Error("the metric store did not get what it must get")
 	}
@@ -203,6 +195,23 @@ func getWith(t *testing.T, url, token string, want int) string {
 		t.Errorf("%s: status %d, want %d", url, response.StatusCode, want)
 	}
 	return fmt.Sprintf("%s: %d %s\n", url, response.StatusCode, content)
+}
+
+// filesIn is what all files below a directory hold, except some.
+func filesIn(t *testing.T, dir string, except ...string) string {
+	t.Helper()
+	var held strings.Builder
+	if err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || slices.Contains(except, path) {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		fmt.Fprintf(&held, "file %s: %s\n", path, content)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return held.String()
 }
 
 // output is everything that a command prints.
