@@ -88,7 +88,7 @@ func TestDevicesOfClaims(t *testing.T) {
 // onlyVersion makes a new view of an API server that knows resource claims in one version only.
 func (w *world) onlyVersion(version string) {
 	w.end()
-	w.open.PrependReactor("list", "*", func(a ktesting.Action) (bool, runtime.Object, error) {
+	react(&w.open.Fake, "list", "*", func(a ktesting.Action) (bool, runtime.Object, error) {
 		if r := a.GetResource(); r.Group == "resource.k8s.io" && r.Version != version {
 			return true, nil, apierrors.NewNotFound(r.GroupResource(), "")
 		}

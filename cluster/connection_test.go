@@ -72,7 +72,7 @@ func TestLostConnection(t *testing.T) {
 			podOf("ai", "up", ofDeployment("llm"), isReady), podOf("ai", "starting", ofDeployment("llm"), notReady))
 	}, func(w *world) {
 		w.end()
-		w.typed.PrependReactor("*", "*", o.react)
+		react(&w.typed.Fake, "*", "*", o.react)
 		w.typed.PrependWatchReactor("*", o.watchOf)
 		view, err := New(Options{Clients: w.clients})
 		w.must(err)
@@ -119,8 +119,8 @@ func TestForbidden(t *testing.T) {
 		refuse := func(ktesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("no role"))
 		}
-		w.typed.PrependReactor("list", "nodes", refuse)
-		w.typed.PrependReactor("list", "configmaps", refuse)
+		react(&w.typed.Fake, "list", "nodes", refuse)
+		react(&w.typed.Fake, "list", "configmaps", refuse)
 		view, err := New(Options{Clients: w.clients, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		w.must(err)
 		w.view = view

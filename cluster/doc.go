@@ -6,7 +6,8 @@
 //   - [Cluster.ExpanderView]: node groups, what the Cluster Autoscaler says of them, failed scale-ups, spot losses;
 //   - [Cluster.Pods], [Cluster.Replicas]: the scale target of a scaled object, in scale units;
 //   - [Cluster.Stalls]: pods that wait for a GPU while the Cluster Autoscaler is silent;
-//   - [History]: what the instances of the expander have learnt, in one ConfigMap.
+//   - [History]: what the instances of the expander have learnt, in one ConfigMap;
+//   - [Notes]: what one half of the program tells the other, in another one.
 //
 // # Without a permission, without a connection
 //

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
 
 	"github.com/warmpool/warmpool/expander"
 )
@@ -108,6 +109,13 @@ func (w *world) stop() {
 func (w *world) wait(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
+}
+
+// react puts a reaction before those of the fake. The fake reads them under its lock and does not take it to add one.
+func react(fake *ktesting.Fake, verb, resource string, reaction ktesting.ReactionFunc) {
+	fake.Lock()
+	defer fake.Unlock()
+	fake.PrependReactor(verb, resource, reaction)
 }
 
 func (w *world) must(err error) {

@@ -37,7 +37,7 @@ func withStores(t *testing.T, objects []runtime.Object, test func(s *shared)) {
 		s := &shared{t: t, client: fake.NewClientset(objects...)}
 		var mu sync.Mutex
 		version := 0
-		s.client.PrependReactor("update", "configmaps", func(a ktesting.Action) (bool, runtime.Object, error) {
+		react(&s.client.Fake, "update", "configmaps", func(a ktesting.Action) (bool, runtime.Object, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			next := a.(ktesting.UpdateAction).GetObject().(*corev1.ConfigMap)
@@ -119,7 +119,7 @@ func TestHistoryIsShared(t *testing.T) {
 		if _, err := b.Save(t.Context(), failureOf("two", time.Now())); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(2 * historyPoll)
+		time.Sleep(2 * sharedPoll)
 		synctest.Wait()
 		want := map[string]bool{"one": true, "two": true}
 		stored, err := decodeHistory(s.content().Data[historyKey])
@@ -134,6 +134,34 @@ func TestHistoryIsShared(t *testing.T) {
 			if _, again := h.News(); again {
 				t.Errorf("%s: told twice", name)
 			}
+		}
+	})
+}
+
+// What an instance wrote itself is no news to it, however often it looks, and what is saved during a write is written
+// too.
+func TestHistoryOfOneInstance(t *testing.T) {
+	withStores(t, nil, func(s *shared) {
+		h, _ := s.instance()
+		both := expander.MergeHistory(failureOf("one", time.Now()), failureOf("two", time.Now()))
+		s.refuse("create", func(int) error {
+			_, err := h.Save(t.Context(), both)
+			return err
+		})
+		_, _ = h.Save(t.Context(), failureOf("one", time.Now()))
+		time.Sleep(writeEvery)
+		synctest.Wait()
+		got, before := h.Peek()
+		if diff := cmp.Diff(groupsOf(both), groupsOf(got)); diff != "" {
+			t.Error(diff)
+		}
+		time.Sleep(2 * sharedPoll)
+		synctest.Wait()
+		if news, ok := h.News(); ok {
+			t.Errorf("news of itself: %+v", news)
+		}
+		if _, after := h.Peek(); after != before {
+			t.Errorf("revision %d became %d without a change", before, after)
 		}
 	})
 }
@@ -161,7 +189,7 @@ func TestHistoryWaitsForNobody(t *testing.T) {
 	withStores(t, nil, func(s *shared) {
 		var mu sync.Mutex
 		down := true
-		s.client.PrependReactor("*", "configmaps", func(ktesting.Action) (bool, runtime.Object, error) {
+		react(&s.client.Fake, "*", "configmaps", func(ktesting.Action) (bool, runtime.Object, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			return down, nil, errors.New("connection refused")
@@ -174,11 +202,11 @@ func TestHistoryWaitsForNobody(t *testing.T) {
 		if _, err := h.Save(t.Context(), failureOf("one", time.Now())); err == nil || time.Since(before) != 0 {
 			t.Errorf("save: %v after %v", err, time.Since(before))
 		}
-		time.Sleep(2 * historyPoll)
+		time.Sleep(2 * sharedPoll)
 		mu.Lock()
 		down = false
 		mu.Unlock()
-		time.Sleep(2 * historyPoll)
+		time.Sleep(2 * sharedPoll)
 		synctest.Wait()
 		if stored, err := decodeHistory(s.content().Data[historyKey]); err != nil || !groupsOf(stored)["one"] {
 			t.Errorf("%v %v", stored, err)
@@ -207,7 +235,7 @@ func TestDamagedHistory(t *testing.T) {
 			t.Errorf("second load: %v", err)
 		}
 		_, _ = h.Save(t.Context(), failureOf("two", time.Now()))
-		time.Sleep(historyPoll)
+		time.Sleep(sharedPoll)
 		synctest.Wait()
 		m := s.content()
 		stored, err := decodeHistory(m.Data[historyKey])
@@ -226,7 +254,7 @@ func TestHistoryOfALaterVersion(t *testing.T) {
 			t.Error(err)
 		}
 		_, _ = h.Save(t.Context(), failureOf("two", time.Now()))
-		time.Sleep(2 * historyPoll)
+		time.Sleep(2 * sharedPoll)
 		synctest.Wait()
 		if got := s.content().Data[historyKey]; got != text {
 			t.Errorf("overwritten by %s", got)

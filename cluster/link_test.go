@@ -110,7 +110,7 @@ func TestWriteCosts(t *testing.T) {
 		if plan, _ := link.PlanCosts(target, 0, link.Rate{Burst: 9}, link.Bucket{}, time.Now()); len(plan.Changes) > 0 {
 			t.Errorf("what was written is planned again: %v", plan.Changes)
 		}
-		w.typed.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		react(&w.typed.Fake, "patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "llm-a", nil)
 		})
 		w.view.WriteCosts("ai", []link.CostChange{{ID: "ai-llm-a", Name: "llm-a", Cost: link.CostPaid}})

@@ -41,7 +41,7 @@ func TestNotesOfTwoInstances(t *testing.T) {
 		b, _ := s.notes()
 		a.Put("asks", []byte("groups"))
 		b.Put("computes", []byte("late"))
-		time.Sleep(2 * historyPoll)
+		time.Sleep(2 * sharedPoll)
 		synctest.Wait()
 		for _, n := range []*Notes{a, b} {
 			asks, first := n.Get("asks")
@@ -53,7 +53,7 @@ func TestNotesOfTwoInstances(t *testing.T) {
 		_, before := b.Get("asks")
 		s.client.ClearActions()
 		a.Put("asks", []byte("groups"))
-		time.Sleep(2 * historyPoll)
+		time.Sleep(2 * sharedPoll)
 		synctest.Wait()
 		for _, action := range s.client.Actions() {
 			if action.GetVerb() == "update" || action.GetVerb() == "create" {
@@ -64,7 +64,7 @@ func TestNotesOfTwoInstances(t *testing.T) {
 			t.Errorf("revision %d became %d without a change", before, after)
 		}
 		a.Put("asks", []byte("other groups"))
-		time.Sleep(2 * historyPoll)
+		time.Sleep(2 * sharedPoll)
 		synctest.Wait()
 		if text, after := b.Get("asks"); string(text) != "other groups" || after == before {
 			t.Errorf("read %q, revision %d after a change", text, after)
@@ -82,11 +82,11 @@ func TestNotesAtTheEndAndWithoutPermission(t *testing.T) {
 		if text, _ := b.Get("asks"); string(text) != "last words" {
 			t.Errorf("read %q", text)
 		}
-		s.client.PrependReactor("*", "configmaps", func(ktesting.Action) (bool, runtime.Object, error) {
+		react(&s.client.Fake, "*", "configmaps", func(ktesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, NotesName, nil)
 		})
 		b.Put("computes", []byte("nobody hears this"))
-		time.Sleep(3 * historyPoll)
+		time.Sleep(3 * sharedPoll)
 		synctest.Wait()
 		if text, _ := b.Get("asks"); string(text) != "last words" {
 			t.Errorf("what was read is lost: %q", text)
@@ -111,7 +111,7 @@ func TestNotesDamagedAndTooLarge(t *testing.T) {
 			noise.WriteByte(byte(x >> 24))
 		}
 		n.Put("asks", []byte(noise.String()))
-		time.Sleep(2 * historyPoll)
+		time.Sleep(2 * sharedPoll)
 		synctest.Wait()
 		if text, _ := n.Get("computes"); string(text) != "late" {
 			t.Errorf("the other text is %q", text)
@@ -120,7 +120,7 @@ func TestNotesDamagedAndTooLarge(t *testing.T) {
 			t.Errorf("%d bytes were written", len(text))
 		}
 		n.Put("asks", []byte("small"))
-		time.Sleep(2 * historyPoll)
+		time.Sleep(2 * sharedPoll)
 		synctest.Wait()
 		if text, _ := n.Get("asks"); string(text) != "small" {
 			t.Errorf("read %q after a text that did not fit", text)

@@ -235,7 +235,7 @@ func TestViewDoesNotWaitForEvents(t *testing.T) {
 		writing, seen := make(chan struct{}), make(chan struct{})
 		defer close(seen)
 		began := sync.OnceFunc(func() { close(writing) })
-		w.typed.PrependReactor("create", "events", func(ktesting.Action) (bool, runtime.Object, error) {
+		react(&w.typed.Fake, "create", "events", func(ktesting.Action) (bool, runtime.Object, error) {
 			began()
 			<-seen
 			return true, nil, nil
