@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -60,24 +61,13 @@ func ReadCatalogue(file string, r io.Reader) ([]Machine, error) {
 	case len(t.header) == len(azureColumns):
 		read = t.azureMachine
 	}
-	var out []Machine
-	for {
-		ok, err := t.next()
-		if err != nil || !ok {
-			return out, err
-		}
-		m, err := read()
-		if err != nil {
-			return nil, err
-		}
-		if m.AllocatableMilliCPU == 0 {
-			m.AllocatableMilliCPU = m.MilliCPU
-		}
-		if m.AllocatableMemoryMi == 0 {
-			m.AllocatableMemoryMi = m.MemoryMi
-		}
-		out = append(out, m)
+	machines, err := each(t, read)
+	for i := range machines {
+		m := &machines[i]
+		m.AllocatableMilliCPU = cmp.Or(m.AllocatableMilliCPU, m.MilliCPU)
+		m.AllocatableMemoryMi = cmp.Or(m.AllocatableMemoryMi, m.MemoryMi)
 	}
+	return machines, err
 }
 
 // fields reads several numbers of the current row; an empty one is NaN.
@@ -169,16 +159,8 @@ func ReadCardPrices(file string, r io.Reader) ([]CardPrice, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []CardPrice
-	for {
-		ok, err := t.next()
-		if err != nil || !ok {
-			return out, err
-		}
+	return each(t, func() (CardPrice, error) {
 		f, err := t.fields(t.header[1:]...)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, CardPrice{Model: t.row[0], HourlyCost: f[t.header[1]], SpotHourlyCost: f[t.header[2]]})
-	}
+		return CardPrice{Model: t.row[0], HourlyCost: f[t.header[1]], SpotHourlyCost: f[t.header[2]]}, err
+	})
 }

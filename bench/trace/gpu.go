@@ -32,28 +32,25 @@ func ReadGPUPods(file string, r io.Reader) ([]GPUPod, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []GPUPod
-	for {
-		ok, err := t.next()
-		if err != nil || !ok {
-			return out, err
+	return each(t, t.gpuPod)
+}
+
+func (t *table) gpuPod() (GPUPod, error) {
+	p := GPUPod{Name: t.row[0], Timed: t.has("creation_time")}
+	for i, into := range []*int64{&p.MilliCPU, &p.MemoryMi, &p.GPUs, &p.MilliGPU} {
+		var err error
+		if *into, err = t.integer(i + 1); err != nil {
+			return p, err
 		}
-		p := GPUPod{Name: t.row[0], Timed: t.has("creation_time")}
-		for i, into := range []*int64{&p.MilliCPU, &p.MemoryMi, &p.GPUs, &p.MilliGPU} {
-			if *into, err = t.integer(i + 1); err != nil {
-				return nil, err
-			}
-		}
-		if p.GPUs == 0 && p.MilliGPU != 0 || p.GPUs > 0 && (p.MilliGPU == 0 || p.MilliGPU > 1000) {
-			return nil, t.fail(4, "a share of %d thousandths does not go with %d GPUs", p.MilliGPU, p.GPUs)
-		}
-		if p.Timed {
-			if err := t.podTimes(&p); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, p)
 	}
+	if p.GPUs == 0 && p.MilliGPU != 0 || p.GPUs > 0 && (p.MilliGPU == 0 || p.MilliGPU > 1000) {
+		return p, t.fail(4, "a share of %d thousandths does not go with %d GPUs", p.MilliGPU, p.GPUs)
+	}
+	if !p.Timed {
+		return p, nil
+	}
+	err := t.podTimes(&p)
+	return p, err
 }
 
 func (t *table) podTimes(p *GPUPod) error {
@@ -89,21 +86,19 @@ func ReadGPUNodes(file string, r io.Reader) ([]GPUNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []GPUNode
-	for {
-		ok, err := t.next()
-		if err != nil || !ok {
-			return out, err
+	return each(t, t.gpuNode)
+}
+
+func (t *table) gpuNode() (GPUNode, error) {
+	n := GPUNode{Name: t.row[0], Model: t.row[4]}
+	for i, into := range []*int64{&n.MilliCPU, &n.MemoryMi, &n.GPUs} {
+		var err error
+		if *into, err = t.integer(i + 1); err != nil {
+			return n, err
 		}
-		n := GPUNode{Name: t.row[0], Model: t.row[4]}
-		for i, into := range []*int64{&n.MilliCPU, &n.MemoryMi, &n.GPUs} {
-			if *into, err = t.integer(i + 1); err != nil {
-				return nil, err
-			}
-		}
-		if (n.GPUs == 0) != (n.Model == "") {
-			return nil, t.fail(4, "a node with %d GPUs has the model %q", n.GPUs, n.Model)
-		}
-		out = append(out, n)
 	}
+	if (n.GPUs == 0) != (n.Model == "") {
+		return n, t.fail(4, "a node with %d GPUs has the model %q", n.GPUs, n.Model)
+	}
+	return n, nil
 }

@@ -34,13 +34,9 @@ func ReadIntervals(file string, r io.Reader) (*Series, error) {
 		values []float64
 		lines  []int
 	)
-	for {
-		ok, err := t.next()
+	for row, err := range t.rows() {
 		if err != nil {
 			return nil, err
-		}
-		if !ok {
-			break
 		}
 		at, err := t.intervalTime()
 		if err != nil {
@@ -51,7 +47,7 @@ func ReadIntervals(file string, r io.Reader) (*Series, error) {
 			return nil, err
 		}
 		if n := len(times); n > 0 && !at.After(times[n-1]) {
-			return nil, t.fail(0, "%s is not after the row before it", t.row[0])
+			return nil, t.fail(0, "%s is not after the row before it", row[0])
 		}
 		line, _ := t.csv.FieldPos(0)
 		times, values, lines = append(times, at), append(values, v), append(lines, line)

@@ -41,28 +41,23 @@ func ReadSpotEvents(file string, r io.Reader) ([]SpotEvent, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []SpotEvent
-	for {
-		ok, err := t.next()
-		if err != nil || !ok {
-			return out, err
-		}
-		at, err := t.moment(time.RFC3339)
-		if err != nil {
-			return nil, err
-		}
-		kind, ok := eventKinds[t.row[2]]
-		if !ok {
-			return nil, t.fail(2, "%q is not a known event", t.row[2])
-		}
-		e := SpotEvent{At: at, Instance: t.row[1], Kind: kind, GPU: t.row[4], Zone: t.row[5]}
-		if t.row[3] != "" {
-			if e.GPUs, err = t.integer(3); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, e)
+	return each(t, t.spotEvent)
+}
+
+func (t *table) spotEvent() (SpotEvent, error) {
+	at, err := t.moment(time.RFC3339)
+	if err != nil {
+		return SpotEvent{}, err
 	}
+	kind, ok := eventKinds[t.row[2]]
+	if !ok {
+		return SpotEvent{}, t.fail(2, "%q is not a known event", t.row[2])
+	}
+	e := SpotEvent{At: at, Instance: t.row[1], Kind: kind, GPU: t.row[4], Zone: t.row[5]}
+	if t.row[3] != "" {
+		e.GPUs, err = t.integer(3)
+	}
+	return e, err
 }
 
 // The lines of the log of a program that keeps preemptible instances asked for.
@@ -136,28 +131,28 @@ func ReadNodeEvents(file string, r io.Reader) ([]NodeCount, error) {
 	t := headlessTable(file, r, 3)
 	running := map[string]bool{}
 	var out []NodeCount
-	for {
-		ok, err := t.next()
-		if err != nil || !ok {
-			return out, err
+	for row, err := range t.rows() {
+		if err != nil {
+			return nil, err
 		}
 		ms, err := t.integer(0)
 		if err != nil {
 			return nil, err
 		}
 		at := time.Duration(ms) * time.Millisecond
-		switch node := t.row[2]; {
-		case t.row[1] == "add" && !running[node]:
+		switch node := row[2]; {
+		case row[1] == "add" && !running[node]:
 			running[node] = true
-		case t.row[1] == "remove" && running[node]:
+		case row[1] == "remove" && running[node]:
 			delete(running, node)
 		default:
-			return nil, t.fail(1, "%q of %s makes no sense here; expected add of an absent node or remove of a running one", t.row[1], node)
+			return nil, t.fail(1, "%q of %s makes no sense here; expected add of an absent node or remove of a running one", row[1], node)
 		}
 		if out, err = t.count(out, at, int64(len(running))); err != nil {
 			return nil, err
 		}
 	}
+	return out, nil
 }
 
 // count appends a count, replacing one of the same moment.
@@ -207,10 +202,9 @@ func ReadNodeCounts(file string, r io.Reader) ([]NodeCount, error) {
 
 func (t *table) counts(column int, at func() (time.Duration, error)) ([]NodeCount, error) {
 	var out []NodeCount
-	for {
-		ok, err := t.next()
-		if err != nil || !ok {
-			return out, err
+	for _, err := range t.rows() {
+		if err != nil {
+			return nil, err
 		}
 		when, err := at()
 		if err != nil {
@@ -224,4 +218,5 @@ func (t *table) counts(column int, at func() (time.Duration, error)) ([]NodeCoun
 			return nil, err
 		}
 	}
+	return out, nil
 }

@@ -74,10 +74,9 @@ func ReadBurstGPT(file string, r io.Reader) (*Requests, error) {
 // requests reads one request a row.
 func (t *table) requests(at func() (time.Time, error), input, output int) (*Requests, error) {
 	out := &Requests{Name: t.file}
-	for {
-		ok, err := t.next()
-		if err != nil || !ok {
-			return out, err
+	for row, err := range t.rows() {
+		if err != nil {
+			return nil, err
 		}
 		when, err := at()
 		if err != nil {
@@ -88,7 +87,7 @@ func (t *table) requests(at func() (time.Time, error), input, output int) (*Requ
 		}
 		q := Request{At: when.Sub(out.Start)}
 		if n := len(out.List); n > 0 && q.At < out.List[n-1].At {
-			return nil, t.fail(0, "%s is before the row before it", t.row[0])
+			return nil, t.fail(0, "%s is before the row before it", row[0])
 		}
 		if q.Input, err = t.integer(input); err != nil {
 			return nil, err
@@ -98,6 +97,7 @@ func (t *table) requests(at func() (time.Time, error), input, output int) (*Requ
 		}
 		out.List = append(out.List, q)
 	}
+	return out, nil
 }
 
 // ReadMooncake reads Mooncake JSON lines: timestamp in milliseconds, input_length, output_length, hash_ids (ignored).

@@ -21,13 +21,9 @@ func ReadServeGenRates(file string, r io.Reader) (*Series, error) {
 	t := headlessTable(file, r, 6)
 	s := &Series{Name: file, Start: servegenStart}
 	var seconds []int64
-	for {
-		ok, err := t.next()
+	for _, err := range t.rows() {
 		if err != nil {
 			return nil, err
-		}
-		if !ok {
-			break
 		}
 		sec, err := t.integer(0)
 		if err != nil {

@@ -49,10 +49,9 @@ func ReadAvailability(file string, r io.Reader) ([]*Availability, error) {
 	}
 	var out []*Availability
 	last := map[string]time.Time{}
-	for {
-		ok, err := t.next()
-		if err != nil || !ok {
-			return out, err
+	for row, err := range t.rows() {
+		if err != nil {
+			return nil, err
 		}
 		at, err := t.moment(time.RFC3339)
 		if err != nil {
@@ -62,23 +61,24 @@ func ReadAvailability(file string, r io.Reader) ([]*Availability, error) {
 		if err != nil {
 			return nil, err
 		}
-		free, err := strconv.ParseBool(t.row[4])
+		free, err := strconv.ParseBool(row[4])
 		if err != nil {
-			return nil, t.fail(4, "%q is not 0 or 1", t.row[4])
+			return nil, t.fail(4, "%q is not 0 or 1", row[4])
 		}
-		name := fmt.Sprintf("%s_%s_%d", t.row[1], t.row[2], perNode)
+		name := fmt.Sprintf("%s_%s_%d", row[1], row[2], perNode)
 		i := slices.IndexFunc(out, func(a *Availability) bool { return a.Name == name })
 		if i < 0 {
-			out = append(out, &Availability{Name: name, GPU: t.row[2], GPUsPerNode: perNode, Start: at})
+			out = append(out, &Availability{Name: name, GPU: row[2], GPUsPerNode: perNode, Start: at})
 			i = len(out) - 1
 		} else if gap := at.Sub(last[name]); out[i].Step == 0 && gap > 0 {
 			out[i].Step = gap
 		} else if gap != out[i].Step {
-			return nil, t.fail(0, "%s is %s after the row before it; the grid of %s is %s", t.row[0], gap, name, out[i].Step)
+			return nil, t.fail(0, "%s is %s after the row before it; the grid of %s is %s", row[0], gap, name, out[i].Step)
 		}
 		last[name] = at
 		out[i].Available = append(out[i].Available, free)
 	}
+	return out, nil
 }
 
 // ReadAvailabilityJSON reads one window of the original format: a list in which 0 means available and 1 means not, the
@@ -122,22 +122,16 @@ func ReadSpotPrices(file string, r io.Reader) ([]SpotPrice, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []SpotPrice
-	for {
-		ok, err := t.next()
-		if err != nil || !ok {
-			return out, err
-		}
-		at, err := t.moment(time.RFC3339)
-		if err != nil {
-			return nil, err
-		}
-		price, err := t.number(3)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, SpotPrice{At: at, Zone: t.row[1], Type: t.row[2], HourlyCost: price})
+	return each(t, t.spotPrice)
+}
+
+func (t *table) spotPrice() (SpotPrice, error) {
+	at, err := t.moment(time.RFC3339)
+	if err != nil {
+		return SpotPrice{}, err
 	}
+	price, err := t.number(3)
+	return SpotPrice{At: at, Zone: t.row[1], Type: t.row[2], HourlyCost: price}, err
 }
 
 // ReadSpotPriceHistory reads the answer of AWS' describe-spot-price-history, newest first; the result is oldest first.

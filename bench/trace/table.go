@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -59,17 +60,40 @@ func headerList(headers [][]string) string {
 	return strings.Join(list, " or ")
 }
 
-// next reads one row; false at the end of the file.
-func (t *table) next() (bool, error) {
-	row, err := t.csv.Read()
-	if errors.Is(err, io.EOF) {
-		return false, nil
+// rows are the rows below the header, valid until the next one. Other methods read the fields of the present row. An error
+// is the last one.
+func (t *table) rows() iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		for {
+			row, err := t.csv.Read()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(nil, csvError(t.file, err))
+				return
+			}
+			t.row = row
+			if !yield(row, nil) {
+				return
+			}
+		}
 	}
-	if err != nil {
-		return false, csvError(t.file, err)
+}
+
+// each reads one value of every row.
+func each[T any](t *table, read func() (T, error)) (all []T, err error) {
+	for _, err := range t.rows() {
+		if err != nil {
+			return nil, err
+		}
+		one, err := read()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
 	}
-	t.row = row
-	return true, nil
+	return all, nil
 }
 
 // has tells whether the header has a column.
