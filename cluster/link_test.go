@@ -121,6 +121,23 @@ func TestWriteCosts(t *testing.T) {
 	})
 }
 
+// A cost that is no number is somebody's own as much as one that is.
+func TestOddCostIsSeen(t *testing.T) {
+	for text, want := range map[string]pod{"": {}, "7": {cost: new(int32(7))}, "low": {oddCost: true}, "1e3": {oddCost: true}, "99999999999": {oddCost: true}} {
+		full := &corev1.Pod{}
+		if text != "" {
+			full.Annotations = map[string]string{link.CostAnnotation: text}
+		}
+		trimmed, err := trimPod(full)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := trimmed.(*pod); got.oddCost != want.oddCost || (got.cost == nil) != (want.cost == nil) {
+			t.Errorf("%q: cost %v, odd %v", text, got.cost, got.oddCost)
+		}
+	}
+}
+
 // Without the permission to write nothing is sent, and a flood finds no more room than there is.
 func TestWriteCostsIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

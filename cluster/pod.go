@@ -33,8 +33,9 @@ type pod struct {
 	// unschedulableSince is since when the scheduler finds no node; 0 also while the pod is held back by a gate.
 	unschedulableSince int64
 	priority           int32
-	// cost is the deletion cost that the pod carries; nil without one, or with one that is no number.
+	// cost is the deletion cost that the pod carries; nil without one, or with one that is no number, which oddCost tells.
 	cost         *int32
+	oddCost      bool
 	accelerators int32
 	claims       []claimRef
 	// shape is what a policy matches workloads by, of pods that want an accelerator.
@@ -90,8 +91,12 @@ func trimPod(o any) (any, error) {
 			p.size = int32(size)
 		}
 	}
-	if cost, err := strconv.ParseInt(full.Annotations[link.CostAnnotation], 10, 32); err == nil {
-		p.cost = new(int32(cost))
+	if text, ok := full.Annotations[link.CostAnnotation]; ok {
+		if cost, err := strconv.ParseInt(text, 10, 32); err == nil {
+			p.cost = new(int32(cost))
+		} else {
+			p.oddCost = true
+		}
 	}
 	if full.Spec.Priority != nil {
 		p.priority = *full.Spec.Priority

@@ -31,7 +31,7 @@ func (c *Cluster) ReplicasOf(namespace, name string, now time.Time) (link.Target
 		if t.Owner = first.owner.kind; first.group != "" {
 			t.Owner = "LeaderWorkerSet"
 		}
-		r := link.Replica{ID: string(first.UID), Name: first.Name, Ready: u.ready(), Created: u.created(), Cost: first.cost}
+		r := link.Replica{ID: string(first.UID), Name: first.Name, Ready: u.ready(), Created: u.created(), Cost: first.cost, OddCost: first.oddCost}
 		for _, p := range u.pods {
 			n, ok := at[*node](c.nodes, p.node)
 			if p.node == "" || !ok {

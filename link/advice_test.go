@@ -56,6 +56,22 @@ func TestAdviseReturn(t *testing.T) {
 	}
 }
 
+// Replicas on one node cost that node, once.
+func TestLedgerCountsANodeOnce(t *testing.T) {
+	var replicas []Replica
+	for _, id := range []string{"a", "b", "c", "d"} {
+		r := replica(id, OnDemand)
+		r.Node = "of-four"
+		replicas = append(replicas, r)
+	}
+	replicas = append(replicas, replica("alone", OnDemand))
+	var l Ledger
+	l.Hold(replicas, func(string) (float64, bool) { return 4, true })
+	if math.Abs(l.HourlyCost-8) > 1e-9 || len(l.Holdings) != 1 || math.Abs(l.Holdings[0].HourlyCost-8) > 1e-9 || l.CostUnknown != 0 {
+		t.Errorf("two nodes at $4: %+v", l)
+	}
+}
+
 // What people read has its nouns in the right number, and promises no saving where there is none.
 func TestAdviceInWords(t *testing.T) {
 	needs := make([]float64, leastDemand)

@@ -94,7 +94,7 @@ func PlanCosts(t Target, base int, r Rate, b Bucket, now time.Time) (CostPlan, B
 	for i := range t.Replicas {
 		own := &t.Replicas[i]
 		switch {
-		case own.Cost != nil && !isOwn(*own.Cost):
+		case own.OddCost, own.Cost != nil && !isOwn(*own.Cost):
 			plan.Foreign++
 		case carried(own) != wanted[i]:
 			changes = append(changes, CostChange{own.ID, own.Name, wanted[i]})

@@ -100,11 +100,13 @@ func TestNothingIsWrittenWithoutEffect(t *testing.T) {
 }
 
 func TestForeignCostStays(t *testing.T) {
-	own := replica("own", OnDemand)
-	own.Cost = new(int32(7))
-	plan, _ := PlanCosts(Target{Owner: "ReplicaSet", Replicas: []Replica{own, replica("spot", Spot)}}, 0, unlimited, Bucket{}, noon)
-	if plan.Foreign != 1 || len(plan.Changes) != 0 {
-		t.Errorf("%+v, want the operator's cost counted and left alone", plan)
+	own, odd := replica("own", OnDemand), replica("odd", OnDemand)
+	own.Cost, odd.OddCost = new(int32(7)), true
+	for _, theirs := range []Replica{own, odd} {
+		plan, _ := PlanCosts(Target{Owner: "ReplicaSet", Replicas: []Replica{theirs, replica("spot", Spot)}}, 0, unlimited, Bucket{}, noon)
+		if plan.Foreign != 1 || len(plan.Changes) != 0 {
+			t.Errorf("%s: %+v, want the operator's cost counted and left alone", theirs.ID, plan)
+		}
 	}
 }
 

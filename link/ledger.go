@@ -32,8 +32,8 @@ type Ledger struct {
 	Return *ReturnAdvice `json:"return,omitempty"`
 	// Swap says what the moving back to spot does; nil where it is not asked for.
 	Swap *SwapStep `json:"swap,omitempty"`
-	// HourlyCost adds up the nodes under the replicas, in proportion where a node holds several; CostUnknown counts the
-	// replicas whose node has no known price.
+	// HourlyCost adds up the nodes under the replicas, each once; a node that other services use too counts with all of its
+	// price for each of them. CostUnknown counts the replicas whose node has no known price.
 	HourlyCost  float64 `json:"hourlyCost"`
 	CostUnknown int     `json:"costUnknown,omitempty"`
 	// Text is what bounds the target; empty when nothing does.
@@ -71,9 +71,13 @@ type FellBack struct {
 	Why      string `json:"why"`
 }
 
-// Hold adds the replicas that have a node to the ledger. price is the cost of one replica on a pool per hour, and false
-// where it is not known.
+// Hold adds the replicas that have a node to the ledger. price is the cost of one node of a pool per hour, and false
+// where it is not known. Replicas of the service that share a node share its price.
 func (l *Ledger) Hold(replicas []Replica, price func(pool string) (float64, bool)) {
+	sharing := map[string]int{}
+	for i := range replicas {
+		sharing[replicas[i].Node]++
+	}
 	for i := range replicas {
 		r := &replicas[i]
 		if r.Node == "" {
@@ -93,6 +97,7 @@ func (l *Ledger) Hold(replicas []Replica, price func(pool string) (float64, bool
 		if !ok {
 			l.CostUnknown++
 		}
+		cost /= float64(sharing[r.Node])
 		h.HourlyCost += cost
 		l.HourlyCost += cost
 	}

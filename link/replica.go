@@ -32,6 +32,8 @@ type Replica struct {
 	Doomed time.Time `json:"doomed,omitzero"`
 	// Cost is the deletion cost that the pod carries, as its annotation says it; nil without one.
 	Cost *int32 `json:"cost,omitempty"`
+	// OddCost tells that the annotation holds what is no number. Controllers take it for 0; it is somebody's own.
+	OddCost bool `json:"oddCost,omitempty"`
 }
 
 // Target is a scale target with its replicas, as a view of the cluster has them.
