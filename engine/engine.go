@@ -139,7 +139,9 @@ type Engine struct {
 	operations              operations
 	// failOpen counts requests that kept every option because of a fault; reloadFailing is set from a configuration
 	// that could not be loaded to the next one that could.
-	failOpen      atomic.Int64
+	failOpen atomic.Int64
+	// slowPast is set while the past could not be read in the time that it was given.
+	slowPast      atomic.Bool
 	reloadFailing atomic.Bool
 	// membership serialises what adds, removes or recompiles services.
 	membership sync.Mutex

@@ -131,7 +131,7 @@ func (e *Engine) outOfTouch(now time.Time) bool {
 	if l.received.After(last) {
 		last = l.received
 	}
-	return now.Sub(last) > max(unreachableFor*e.config.Load().EvaluationInterval, leastSilence)
+	return passed(last, now) > max(unreachableFor*e.config.Load().EvaluationInterval, leastSilence)
 }
 
 // Receive puts a part of the leader's board on this one. It fails with [ErrNotLeading] if this instance computes itself
@@ -254,9 +254,15 @@ func (e *Engine) publish(s *service, next *entry, from *Evaluation) {
 // expired tells whether an entry is too old to be answered.
 func (l *entry) expired(now time.Time) bool {
 	if !l.until.IsZero() {
-		return now.After(l.until)
+		return passed(l.until, now) > 0
 	}
 	return now.Sub(l.decision.Time) > l.keep
+}
+
+// passed is the time between two readings of the own clock: the longer one of what the wall clock and what the monotonic
+// clock tell. The first jumps, the second stands still while a virtual machine is paused.
+func passed(from, to time.Time) time.Duration {
+	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }
 
 func (l *lockstep) asked() {

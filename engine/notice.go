@@ -56,6 +56,6 @@ func (e *Engine) Notice(ctx context.Context, at time.Time) {
 	if len(due) == 0 {
 		return
 	}
-	e.evaluate(ctx, at, due)
+	e.evaluate(ctx, at, due, false)
 	e.metrics.ticks.WithLabelValues("notice").Observe(time.Since(started).Seconds())
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 	"time"
+	"unique"
 
 	"github.com/warmpool/warmpool/scaler"
 )
@@ -32,13 +33,13 @@ type Point struct {
 	Lead float64 `json:"lead"`
 }
 
-// moment is a Point in 88 bytes.
+// moment is a Point in 72 bytes.
 type moment struct {
 	at                                            int64
 	replicas, raw, ready, starting, stuck, actual int32
 	order                                         int32 // negative without a forecast
 	waiting, running, rate, lead                  float32
-	binding, limited                              string // constants of the scaler
+	binding, limited                              unique.Handle[string] // constants of the scaler
 	available, held                               bool
 }
 
@@ -49,6 +50,8 @@ const (
 	// of them together stay below allPoints, but never fewer than leastPoints.
 	mostPoints, leastPoints = 480, 24
 	allPoints               = 1 << 19
+	// pointsAtOnce is by how many a past grows.
+	pointsAtOnce = 8
 )
 
 // past is what a service did lately. It has a lock of its own: readers never wait for a tick.
@@ -83,6 +86,10 @@ func (p *past) add(d *scaler.Decision, a arrivals, limit int) {
 	if over := len(p.moments) + 1 - limit; over > 0 {
 		p.moments = append(p.moments[:0], p.moments[over:]...)
 	}
+	if n := len(p.moments); n == cap(p.moments) {
+		// Not twice as many: those of 10,000 services grow at the same time.
+		p.moments = append(make([]moment, 0, min(n+pointsAtOnce, max(limit, n+1))), p.moments...)
+	}
 	p.moments = append(p.moments, m)
 }
 
@@ -91,7 +98,7 @@ func momentOf(d *scaler.Decision, a arrivals) moment {
 		at: d.Time.Unix(), replicas: int32(d.Replicas), raw: int32(d.Raw), ready: int32(d.Ready), starting: int32(d.Starting),
 		stuck: int32(d.Stuck), actual: int32(d.CurrentReplicas), order: -1, lead: float32(d.Lead.Seconds),
 		waiting: reading32(d, scaler.Waiting), running: reading32(d, scaler.Running), rate: reading32(d, scaler.Rate),
-		binding: d.Binding, limited: d.Limited, available: d.Unavailable == "", held: d.HeldByTolerance,
+		binding: unique.Make(d.Binding), limited: unique.Make(d.Limited), available: d.Unavailable == "", held: d.HeldByTolerance,
 	}
 	if a.valid {
 		m.rate = float32(a.rate)
@@ -129,7 +136,7 @@ func (p *past) points() []Point {
 func (m *moment) point() Point {
 	p := Point{
 		At: time.Unix(m.at, 0).UTC(), Available: m.available, Replicas: int(m.replicas), Raw: int(m.raw), Ready: int(m.ready),
-		Starting: int(m.starting), Stuck: int(m.stuck), CurrentReplicas: int(m.actual), Binding: m.binding, Limited: m.limited,
+		Starting: int(m.starting), Stuck: int(m.stuck), CurrentReplicas: int(m.actual), Binding: m.binding.Value(), Limited: m.limited.Value(),
 		HeldByTolerance: m.held, Waiting: orNil(m.waiting), Running: orNil(m.running), Rate: orNil(m.rate), Lead: float64(m.lead),
 	}
 	if m.order >= 0 {

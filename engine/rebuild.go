@@ -34,7 +34,7 @@ func (e *Engine) rebuild(ctx context.Context, b *batch) {
 		queries[i] = b.reads[at].service.compiled.Queries
 		histories[i] = scaler.History{Signals: map[scaler.Signal][]scaler.Sample{}, Current: b.reads[at].inputs.CurrentReplicas, Step: step}
 	}
-	ctx, cancel := halfOf(ctx)
+	ctx, cancel := mostOf(ctx)
 	defer cancel()
 	e.source.Rewind(ctx, from, to, step, queries,
 		func(i, query int, samples []scaler.Sample, err error) {
@@ -45,6 +45,7 @@ func (e *Engine) rebuild(ctx context.Context, b *batch) {
 				histories[i].Signals[q.Signal] = samples
 			}
 		})
+	e.slowPast.Store(ctx.Err() != nil)
 	held := 0
 	for i, at := range behind {
 		r := &b.reads[at]
@@ -111,11 +112,12 @@ func withoutHistory(d *scaler.Decision) {
 // classEmpty is the class of a failure that is an answer all the same: the store knows no such series.
 const classEmpty = "empty"
 
-// halfOf leaves the other half of the time to the reading itself.
-func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+// mostOf leaves a third of the time to the reading itself. The past of 10,000 services has forty times as many points as
+// their present.
+func mostOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, time.Until(deadline)/2)
+	return context.WithTimeout(ctx, time.Until(deadline)*2/3)
 }

@@ -34,9 +34,17 @@ func (e *Engine) tickLoop(ctx context.Context) {
 		if !sleepUntil(ctx, next) {
 			return
 		}
+		if interval := e.config.Load().EvaluationInterval; time.Since(next) > missedFor*interval && e.lockstep.sharing.Load() &&
+			!sleepUntil(ctx, time.Now().Add(settleLease)) {
+			return
+		}
 		at = next
 	}
 }
+
+// settleLease is what an instance waits that wakes up late, as after a suspension: whoever competes for the Lease was
+// suspended too, and has to find out whether another instance computes by now.
+const settleLease = 3 * time.Second
 
 // nextTick is the instant after one of at, and how many went by meanwhile. It is never more than two intervals away: a
 // clock that was set back must not stop the ticks until it has come to where it was.

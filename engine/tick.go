@@ -22,7 +22,7 @@ func (e *Engine) Tick(ctx context.Context, at time.Time) {
 		return
 	}
 	e.learnBoots(at)
-	e.evaluate(ctx, at, e.due(func(*service) bool { return true }))
+	e.evaluate(ctx, at, e.due(func(*service) bool { return true }), true)
 	e.tellComputes(at)
 	e.lastTick.Store(at.UnixNano())
 	e.lockstep.feed.poke()
@@ -42,7 +42,7 @@ func (e *Engine) Activate(ctx context.Context, at time.Time) {
 	if len(due) == 0 {
 		return
 	}
-	e.evaluate(ctx, at, due)
+	e.evaluate(ctx, at, due, false)
 	e.metrics.ticks.WithLabelValues("activation").Observe(time.Since(started).Seconds())
 }
 
@@ -115,12 +115,20 @@ type reading struct {
 	open int
 }
 
-func (e *Engine) evaluate(ctx context.Context, at time.Time, due []*service) {
+// evaluate decides some services, or all of them. Where reading the past takes longer than an activation has, services
+// whose past has to be read first wait for the whole tick, which has more time: attempts that are given up every second
+// would take the processors from the one that can succeed.
+func (e *Engine) evaluate(ctx context.Context, at time.Time, due []*service, whole bool) {
 	b := &batch{at: at, reads: make([]reading, 0, len(due)), queries: make([][]config.Query, 0, len(due))}
 	for _, s := range due {
-		if s.mu.TryLock() {
-			e.enter(b, s)
+		if !s.mu.TryLock() {
+			continue
 		}
+		if !whole && !s.rebuilt && e.slowPast.Load() {
+			s.mu.Unlock()
+			continue
+		}
+		e.enter(b, s)
 	}
 	e.rebuild(ctx, b)
 	rest := e.slices()
