@@ -1,13 +1,6 @@
 package main
 
-import (
-	"regexp"
-	"time"
-
-	"github.com/warmpool/warmpool/bench/sim"
-	"github.com/warmpool/warmpool/expander"
-	"github.com/warmpool/warmpool/link"
-)
+import "time"
 
 // policy is one way to run a service.
 type policy struct {
@@ -26,6 +19,8 @@ type policy struct {
 	patient bool
 	// base is the share of replicas on on-demand.
 	base float64
+	// forecast adds what the predictor orders for the lead.
+	forecast bool
 	// hedge is how many spot replicas are kept more than needed.
 	hedge int
 }
@@ -44,142 +39,49 @@ func (p policy) remembers(c conditions) time.Duration {
 	return p.memory
 }
 
-// chooser answers for the expander: the group to grow, nil for none.
-type chooser func(w *world, pending []*pod, offered []*group) *group
-
-func cheapest(_ *world, _ []*pod, offered []*group) *group {
-	best := offered[0]
-	for _, g := range offered {
-		if g.price < best.price {
-			best = g
-		}
-	}
-	return best
+// isRule tells the policies that are played under all conditions: the Cluster Autoscaler as it comes, U, rule 1 with and
+// without the others.
+func (p policy) isRule() bool {
+	return p.name == plainName || p.name == ruleUName || p.deletionCost && p.memory == shortMemory && p.base == 0 && p.replace == p.suspect
 }
 
-func newChooser(p policy, c conditions, groups []*group) chooser {
-	p.memory = p.remembers(c)
-	if p.memory == 0 && p.base == 0 {
-		return cheapest
-	}
-	e := &realExpander{policy: compile(p, groups), base: p.base > 0}
-	for _, g := range groups {
-		labels := map[string]string{"node.kubernetes.io/lifecycle": "normal"}
-		if g.spot {
-			labels["node.kubernetes.io/lifecycle"] = "spot"
-		}
-		e.templates = append(e.templates, expander.Group{ID: g.id, Labels: labels, Allocatable: oneGPU})
-	}
-	return e.choose
+const (
+	plainName = "cheapest first + backoff"
+	ruleUName = "U: memory 3 h + escalation"
+	ruleName  = "1: on-demand deleted first + memory 10 min"
+	allName   = "all rules"
+	swapName  = "all rules and swap"
+)
+
+// allOnDemand is the index of the policy that the others are compared with.
+const allOnDemand = 0
+
+var policies = []policy{
+	{name: "all on-demand", onDemand: true},
+	{name: "all spot", spot: true},
+	{name: plainName, spot: true, onDemand: true},
+	{name: ruleUName, spot: true, onDemand: true, memory: 3 * time.Hour},
+	{name: "memory 10 min alone", spot: true, onDemand: true, memory: shortMemory},
+	{name: "on-demand deleted first alone (memory 3 h)", spot: true, onDemand: true, memory: 3 * time.Hour, deletionCost: true},
+	ruled(policy{name: ruleName}),
+	ruled(policy{name: "1 + a loss is a failure", losses: true}),
+	ruled(policy{name: "1 + replacement at notice", replace: true}),
+	ruled(policy{name: "1 + suspect nodes", suspect: true}),
+	ruled(policy{name: "1 + swap", swap: true}),
+	ruled(policy{name: allName, losses: true, replace: true, suspect: true}),
+	ruled(policy{name: swapName, losses: true, replace: true, suspect: true, swap: true}),
+	ruled(policy{name: "all rules, base 50 %", losses: true, replace: true, suspect: true, base: 0.5}),
+	ruled(policy{name: "1 without escalation", patient: true}),
+	ruled(policy{name: "all rules without escalation", losses: true, replace: true, suspect: true, patient: true}),
+	{name: "SpotHedge, one extra", spot: true, onDemand: true, hedge: 1},
+	{name: "all on-demand, forecast", onDemand: true, forecast: true},
+	{name: plainName + ", forecast", spot: true, onDemand: true, forecast: true},
+	ruled(policy{name: allName + ", forecast", losses: true, replace: true, suspect: true, forecast: true}),
+	ruled(policy{name: swapName + ", forecast", losses: true, replace: true, suspect: true, swap: true, forecast: true}),
 }
 
-var oneGPU = expander.Resources{MilliCPU: 3900, Memory: 15 << 30, Extended: map[string]int64{sim.GPU: 1}}
-
-// realExpander asks package expander as the Cluster Autoscaler would.
-type realExpander struct {
-	policy    *expander.Policy
-	templates []expander.Group
-	history   expander.History
-	base      bool
-	// asked is when it was asked last.
-	asked int
-}
-
-func compile(p policy, groups []*group) *expander.Policy {
-	out := &expander.Policy{
-		Mode: expander.Active,
-		Rank: []expander.Criterion{{Name: expander.DollarsPerDollarNeeded}, {Name: expander.Size}},
-		Failures: expander.FailureMemory{
-			SingleGPU: p.memory, MultiGPU: p.memory, Factor: 1, Max: 6 * time.Hour, StickFor: 2 * time.Minute,
-			Quota: 2 * time.Hour, Suspected: shortMemory,
-		},
-	}
-	var spots []string
-	for _, g := range groups {
-		capacity := expander.OnDemand
-		if g.spot {
-			capacity = expander.Spot
-			spots = append(spots, g.id)
-		}
-		out.Pools = append(out.Pools, expander.Pool{
-			Name: g.id, CapacityType: capacity, HourlyCost: g.price,
-			Match: expander.PoolMatch{NodeGroups: []*regexp.Regexp{regexp.MustCompile("^" + regexp.QuoteMeta(g.id) + "$")}},
-		})
-	}
-	escalate := expander.Escalation{Attempts: 1, FirstSeen: time.Minute}
-	if p.patient {
-		escalate = expander.Escalation{}
-	}
-	out.Workloads = []expander.Workload{{
-		Name: "service", OnDemandBase: expander.Base{Share: p.base},
-		Stages: []expander.Stage{
-			{Pools: spots, Escalate: escalate}, {Pools: []string{"on-demand"}},
-		},
-	}}
-	return out
-}
-
-func (e *realExpander) choose(w *world, pending []*pod, offered []*group) *group {
-	req := expander.Request{Groups: e.templates}
-	for i, p := range pending {
-		req.Pods = append(req.Pods, expander.Pod{UID: p.id, Name: p.id, Namespace: "replay", Requests: oneGPU})
-		_ = i
-	}
-	all := make([]int, len(pending))
-	for i := range all {
-		all[i] = i
-	}
-	for _, g := range offered {
-		req.Options = append(req.Options, expander.Option{GroupID: g.id, NodeCount: len(pending), Pods: all})
-	}
-	d, next := expander.Select(e.policy, e.view(w), req, e.history, clock(w.now))
-	e.history, e.asked = next, w.now
-	if len(d.Answer) == 0 {
-		return nil
-	}
-	for _, g := range offered {
-		if g.id == d.Answer[0] {
-			return g
-		}
-	}
-	return nil
-}
-
-// view is what informers would know.
-func (e *realExpander) view(w *world) expander.View {
-	v := expander.View{Known: true, At: clock(w.now), Groups: map[string]expander.GroupView{}}
-	for _, g := range w.groups {
-		seen := expander.UnknownGroup()
-		seen.Nodes, seen.Registered, seen.Target = g.registered, g.registered, g.registered
-		if g.backoffUntil > w.now {
-			seen.Backoff = &expander.Backoff{Class: expander.FailureStock, Since: clock(g.lastFailure)}
-		}
-		v.Groups[g.id] = seen
-		for _, at := range g.failures {
-			if at < e.asked {
-				continue // told before, and kept in the history
-			}
-			v.Failures = append(v.Failures, expander.Failure{At: clock(at), GroupID: g.id, Class: expander.FailureStock})
-		}
-	}
-	for _, g := range w.groups {
-		if n := len(g.lost); w.p.losses && link.Reclaimed(n, g.registered) {
-			v.Failures = append(v.Failures, expander.Failure{At: clock(g.lost[n-1]), GroupID: g.id, Class: expander.FailureStock, Suspected: true})
-		}
-	}
-	for _, l := range w.late {
-		v.Failures = append(v.Failures, expander.Failure{At: l.Since, GroupID: l.Pool, Class: expander.FailureOther, Suspected: true})
-	}
-	if e.base {
-		counts := map[expander.CapacityType]int{}
-		for _, p := range w.pods {
-			if p.node != nil && p.node.group.spot {
-				counts[expander.Spot]++
-			} else if p.node != nil {
-				counts[expander.OnDemand]++
-			}
-		}
-		v.CapacityReplicas = map[string]map[expander.CapacityType]int{"service": counts}
-	}
-	return v
+// ruled adds rule 1.
+func ruled(p policy) policy {
+	p.spot, p.onDemand, p.memory, p.deletionCost = true, true, shortMemory, true
+	return p
 }

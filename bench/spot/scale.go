@@ -9,9 +9,12 @@ import (
 	"github.com/warmpool/warmpool/link"
 )
 
-// scale is the reactive scaler with the rules of the policy on top.
+// scale is a reactive scaler, with the order of the predictor where the policy has it, and the rules of the policy on top.
 func (w *world) scale(headroom float64) {
 	seen := w.demand[max(0, w.now-ticksOf(metricAge))]
+	if w.p.forecast {
+		seen = max(seen, w.foreseen[w.now])
+	}
 	raw := max(1, int(math.Ceil(seen*(1+headroom)-1e-9)))
 	for n := len(w.targets); n > 0 && w.targets[n-1].n <= raw; n = len(w.targets) {
 		w.targets = w.targets[:n-1]
@@ -181,7 +184,7 @@ func (w *world) buy(g *group, pods []*pod) {
 				here++
 			}
 		}
-		room = max(0, g.room[w.now%len(g.room)]-here)
+		room = max(0, g.roomAt(w.now)-here)
 	}
 	for i, p := range pods {
 		p.order = id

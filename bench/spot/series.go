@@ -20,30 +20,28 @@ import (
 	"github.com/warmpool/warmpool/predictor/backtest"
 )
 
-// service is one recorded series as the need of a service by tick.
+// service is one recorded series as the need of a service by tick, with what the predictor orders at each.
 type service struct {
-	name   string
-	demand []float64
-	seed   uint64
+	name             string
+	demand, foreseen []float64
+	seed             uint64
 }
 
 const (
-	// meanNeed is the mean number of replicas that every series is scaled to.
-	meanNeed = 8
-	// shortest and longest are the spans of a series that is used: the last ones of a longer recording are.
-	shortest, longest = 6 * 24 * time.Hour, 6 * 24 * time.Hour
+	// span is the end of a recording that is played; what is before it is known to the predictor.
+	span = 6 * 24 * time.Hour
 )
 
 var ratePattern = regexp.MustCompile(`_(10s|15s|1m|5m|10m|30m)\.csv(\.gz)?$`)
 
-// loadServices reads every rate series of at least six days.
-func loadServices(dir string) ([]service, error) {
+// loadServices reads every rate series of at least six days, each scaled to a mean need of so many replicas.
+func loadServices(dir string, replicas float64) ([]service, error) {
 	var out []service
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !ratePattern.MatchString(path) {
 			return err
 		}
-		s, ok, err := loadService(path)
+		s, ok, err := loadService(path, replicas)
 		if ok {
 			out = append(out, s)
 		}
@@ -59,7 +57,7 @@ func loadServices(dir string) ([]service, error) {
 	return out, nil
 }
 
-func loadService(path string) (service, bool, error) {
+func loadService(path string, replicas float64) (service, bool, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return service{}, false, err
@@ -84,19 +82,24 @@ func loadService(path string) (service, bool, error) {
 	if err != nil {
 		return service{}, false, err
 	}
-	if time.Duration(len(grid.Values))*grid.Step < shortest {
+	if time.Duration(len(grid.Values))*grid.Step < span {
 		return service{}, false, nil
+	}
+	need := needs(grid, replicas)
+	played := ticksOf(span)
+	foreseen, err := foresee(name, grid.At(0), need, played)
+	if err != nil {
+		return service{}, false, err
 	}
 	hash := fnv.New64a()
 	hash.Write([]byte(name))
-	return service{name: name, demand: needs(grid), seed: hash.Sum64()}, true, nil
+	return service{name: name, demand: need[len(need)-played:], foreseen: foreseen, seed: hash.Sum64()}, true, nil
 }
 
 // needs turns a series into replicas needed by tick: straight lines between the middles of its intervals, a gap as what
-// was before it, scaled to the mean.
-func needs(s backtest.Series) []float64 {
-	keep := int(longest / s.Step)
-	values := slices.Clone(s.Values[max(0, len(s.Values)-keep):])
+// was before it, scaled to the mean of the part that is played.
+func needs(s backtest.Series, mean float64) []float64 {
+	values := slices.Clone(s.Values)
 	last := 0.0
 	for i, v := range values {
 		if math.IsNaN(v) {
@@ -106,17 +109,19 @@ func needs(s backtest.Series) []float64 {
 	}
 	per := int(s.Step / tick)
 	out := make([]float64, len(values)*per)
-	sum := 0.0
 	for i := range out {
 		at := float64(i)/float64(per) - 0.5
 		low := max(0, int(math.Floor(at)))
 		high := min(len(values)-1, low+1)
 		part := min(max(at-float64(low), 0), 1)
 		out[i] = values[low]*(1-part) + values[high]*part
-		sum += out[i]
+	}
+	sum := 0.0
+	for _, v := range out[len(out)-ticksOf(span):] {
+		sum += v
 	}
 	for i := range out {
-		out[i] *= meanNeed * float64(len(out)) / sum
+		out[i] *= mean * float64(ticksOf(span)) / sum
 	}
 	return out
 }
@@ -157,7 +162,7 @@ func loadRooms(dir string) (map[string][]int, error) {
 			room = append(room, int(c.Nodes))
 		}
 	}
-	rooms["a100_count"] = room
+	rooms["a100"] = room
 	counts, err = trace.Read(filepath.Join(dir, "spot", "bamboo_g4dn-trace.csv"), trace.ReadNodeEvents)
 	if err != nil {
 		return nil, err
@@ -171,7 +176,7 @@ func loadRooms(dir string) (map[string][]int, error) {
 			room = append(room, int(counts[i].Nodes))
 		}
 	}
-	rooms["g4dn_count"] = room
+	rooms["g4dn"] = room
 	return rooms, nil
 }
 

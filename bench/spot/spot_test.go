@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -37,14 +38,12 @@ func named(t *testing.T, name string) policy {
 	return policy{}
 }
 
-const ruleOne = "1: on-demand deleted first + memory 10 min"
-
 func TestWithoutOutageSpotCostsItsPrice(t *testing.T) {
 	c := conditions{spots: []string{"x"}, kill: killAll, detect: time.Minute}
 	hours := 36
 	want := 5.0 * float64(hours-12)
-	for name, price := range map[string]float64{"all on-demand": 1, "all spot": spotPrice, ruleOne: spotPrice} {
-		r := run(named(t, name), c, steady(5, hours), rooms(hours, hours, hours), 1, 0)
+	for name, price := range map[string]float64{"all on-demand": 1, "all spot": spotPrice, ruleName: spotPrice} {
+		r := run(named(t, name), c, service{demand: steady(5, hours), seed: 1}, rooms(hours, hours, hours), 0)
 		if math.Abs(r.cost-want*price) > 0.01*want || r.short > 0 || r.lost > 0 {
 			t.Errorf("%s: cost %.2f, short %d, lost %d; want %.2f and nothing else", name, r.cost, r.short, r.lost, want*price)
 		}
@@ -61,8 +60,8 @@ func TestRatchetDissolves(t *testing.T) {
 			demand[i] = 8
 		}
 	}
-	with := run(named(t, ruleOne), c, demand, rooms(hours, 14, 16), 1, 0)
-	u := run(named(t, "U: memory 3 h + escalation"), c, demand, rooms(hours, 14, 16), 1, 0)
+	with := run(named(t, ruleName), c, service{demand: demand, seed: 1}, rooms(hours, 14, 16), 0)
+	u := run(named(t, ruleUName), c, service{demand: demand, seed: 1}, rooms(hours, 14, 16), 0)
 	if firm := with.cost - with.spotCost; firm > 0.6*(u.cost-u.spotCost) {
 		t.Errorf("%.1f on-demand hours with rule 1, %.1f with U", firm, u.cost-u.spotCost)
 	}
@@ -71,8 +70,8 @@ func TestRatchetDissolves(t *testing.T) {
 // A notice brings the replacement forward and orders nothing twice.
 func TestNoticeOrdersOnce(t *testing.T) {
 	c := conditions{spots: []string{"x"}, kill: killAll, notice: 2 * time.Minute, detect: time.Minute}
-	plain := run(named(t, ruleOne), c, steady(5, 24), rooms(24, 16, 24), 1, 0)
-	early := run(named(t, "1 + replacement at notice"), c, steady(5, 24), rooms(24, 16, 24), 1, 0)
+	plain := run(named(t, ruleName), c, service{demand: steady(5, 24), seed: 1}, rooms(24, 16, 24), 0)
+	early := run(named(t, "1 + replacement at notice"), c, service{demand: steady(5, 24), seed: 1}, rooms(24, 16, 24), 0)
 	if early.unserved >= plain.unserved {
 		t.Errorf("%.1f replica ticks unserved with the rule, %.1f without", early.unserved, plain.unserved)
 	}
@@ -96,27 +95,73 @@ func TestCurve(t *testing.T) {
 	if got := c.shortAt(2.5); math.Abs(got-0.025) > 1e-9 {
 		t.Errorf("short at a cost of 2.5 = %v", got)
 	}
-	if mean, n := geometric([]float64{2, math.NaN(), 8}, []float64{1, 1, 1}); n != 2 || math.Abs(mean-4) > 1e-9 {
+	if mean, n := geometric([]float64{2, math.NaN(), 8}); n != 2 || math.Abs(mean-4) > 1e-9 {
 		t.Errorf("mean %v of %d", mean, n)
 	}
 }
 
-// Every condition plays on-demand nodes alone, U and rule 1, and each rule where it can have an effect.
+// Every condition plays what the others are compared with, rule 1, and all rules, and each rule where it can have an
+// effect.
 func TestWhatIsPlayed(t *testing.T) {
-	for _, c := range settings {
-		for _, name := range []string{"all on-demand", "U: memory 3 h + escalation", ruleOne} {
-			if !c.differs(named(t, name)) {
-				t.Errorf("%s: %s is not played", c.name, name)
-			}
-		}
+	for i, c := range settings {
+		plain := c.notice == 0 && c.detect == time.Minute
 		for name, want := range map[string]bool{
-			"1 + replacement at notice": c.notice > 0, "1 + suspect nodes": c.detect > time.Minute,
-			"1 without escalation": len(c.spots) > 1, "memory 10 min alone": c.name == "good" || c.name == "mid" || c.name == "mild",
+			"all on-demand": i == 0, plainName: true, ruleUName: true, ruleName: true, "1 + a loss is a failure": true,
+			allName: true, swapName: true, "1 + replacement at notice": c.notice > 0, "1 + suspect nodes": c.detect > time.Minute,
+			"1 without escalation": len(c.spots) > 1, "memory 10 min alone": plain, "all spot": plain, "all rules, base 50 %": plain,
+			allName + ", forecast": plain && len(c.spots) == 1,
 		} {
-			if c.differs(named(t, name)) != want {
+			if c.plays(named(t, name)) != want {
 				t.Errorf("%s: %s played is not %v", c.name, name, want)
 			}
 		}
+	}
+}
+
+// Each goal is of a condition that is played, and strong is beyond must.
+func TestGoals(t *testing.T) {
+	for _, g := range goals {
+		if !slices.ContainsFunc(settings, func(c conditions) bool { return c.name == g.condition }) {
+			t.Errorf("%s: no condition %q", g.what, g.condition)
+		}
+		if g.strong >= g.must {
+			t.Errorf("%s, %s: strong %v, must %v", g.what, g.condition, g.strong, g.must)
+		}
+		for x, want := range map[float64]string{g.must + 0.01: "MISSED", g.must: "must", math.NaN(): "MISSED"} {
+			if got := g.verdict(x); got != want {
+				t.Errorf("%s, %s: %v is %q, want %q", g.what, g.condition, x, got, want)
+			}
+		}
+	}
+}
+
+// The forecast knows nothing of what comes after: a series that is cut says the same up to the cut.
+func TestForeseeIsCausal(t *testing.T) {
+	day := int(24 * time.Hour / tick)
+	need := make([]float64, 12*day)
+	for i := range need {
+		need[i] = 20 - 15*math.Cos(2*math.Pi*float64(i)/float64(day))
+	}
+	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	whole, err := foresee("x", start, need, 4*day)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut, err := foresee("x", start, need[:11*day], 3*day)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(whole[:3*day], cut) {
+		t.Error("the forecast changes with what comes after it")
+	}
+	played, late := need[8*day:], 0
+	for i := 0; i+ticksOf(coldLead) < len(whole); i++ {
+		if whole[i] < played[i+ticksOf(coldLead)] {
+			late++
+		}
+	}
+	if share := float64(late) / float64(len(whole)); share > 0.05 {
+		t.Errorf("for %.0f %% of the time less is ordered than is needed when it is there", 100*share)
 	}
 }
 
@@ -124,8 +169,8 @@ func TestWhatIsPlayed(t *testing.T) {
 func TestLossIsAFailure(t *testing.T) {
 	for _, detect := range []time.Duration{time.Minute, 15 * time.Minute} {
 		c := conditions{spots: []string{"x"}, kill: killAll, detect: detect}
-		plain := run(named(t, ruleOne), c, steady(5, 24), rooms(24, 16, 24), 1, 0)
-		held := run(named(t, "1 + losses"), c, steady(5, 24), rooms(24, 16, 24), 1, 0)
+		plain := run(named(t, ruleName), c, service{demand: steady(5, 24), seed: 1}, rooms(24, 16, 24), 0)
+		held := run(named(t, "1 + a loss is a failure"), c, service{demand: steady(5, 24), seed: 1}, rooms(24, 16, 24), 0)
 		saved := (plain.unserved - held.unserved) * tick.Minutes()
 		if want := 5 * detect.Minutes(); saved < want/2 {
 			t.Errorf("failures found after %v: %.0f replica minutes less unserved, want %.0f or not much less", detect, saved, want)
@@ -137,8 +182,8 @@ func TestLossIsAFailure(t *testing.T) {
 func TestSwapBringsBack(t *testing.T) {
 	c := conditions{spots: []string{"x"}, kill: killAll, detect: time.Minute}
 	hours := 72
-	plain := run(named(t, "1 + losses"), c, steady(4, hours), rooms(hours, 14, 16), 1, 0)
-	back := run(named(t, "1 + losses + swap"), c, steady(4, hours), rooms(hours, 14, 16), 1, 0)
+	plain := run(named(t, "1 + a loss is a failure"), c, service{demand: steady(4, hours), seed: 1}, rooms(hours, 14, 16), 0)
+	back := run(named(t, swapName), c, service{demand: steady(4, hours), seed: 1}, rooms(hours, 14, 16), 0)
 	if firm := back.cost - back.spotCost; firm > 0.3*(plain.cost-plain.spotCost) {
 		t.Errorf("%.1f on-demand hours with the swap, %.1f without", firm, plain.cost-plain.spotCost)
 	}

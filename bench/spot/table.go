@@ -3,75 +3,58 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
+	"slices"
 )
 
-// curve is one policy on one series, by ascending headroom.
-type curve []record
+// results are the curves of every policy under every condition: by the name of the condition, the index of the policy,
+// and the series. A policy that was not played has none.
+type results map[string][][]curve
 
-// enough tells that more headroom is of no interest: it helps no more, or the shortage is far below every limit, at half more than what the
-// loosest limit costs.
-func (c curve) enough() bool {
-	last := c[len(c)-1]
-	if n := len(c); n > 2 && last.shortShare() > 0.03 && last.shortShare() > 0.9*c[n-2].shortShare() {
-		return true // headroom does not help any more
+// of is a policy under a condition, on every series; nil if it was not played. On-demand nodes alone meet no condition
+// that could change anything: those of the first one are those of all.
+func (r results) of(condition, policy string) []curve {
+	if policy == policies[allOnDemand].name || policy == policies[allOnDemand].name+", forecast" {
+		condition = settings[0].name
 	}
-	return last.shortShare() < 0.003 && last.unservedShare() < 0.003 && last.cost > 1.5*c.at(record.shortShare, 0.02)
+	i := indexOf(policy)
+	if r[condition] == nil || r[condition][i] == nil {
+		return nil
+	}
+	return r[condition][i]
 }
 
-// at is the cost at which a share falls to a limit, by straight lines between the points; NaN where it never does, and
-// the cheapest point where it always does. Of several crossings it is the cheapest.
-func (c curve) at(share func(record) float64, limit float64) float64 {
-	best := math.NaN()
-	take := func(cost float64) {
-		if math.IsNaN(best) || cost < best {
-			best = cost
-		}
-	}
-	for i := range c {
-		if share(c[i]) > limit {
-			continue
-		}
-		if i == 0 || share(c[i-1]) <= limit {
-			take(c[i].cost)
-			continue
-		}
-		over, under := share(c[i-1]), share(c[i])
-		part := (over - limit) / (over - under)
-		take(c[i-1].cost + part*(c[i].cost-c[i-1].cost))
-	}
-	return best
+func indexOf(name string) int {
+	return slices.IndexFunc(policies, func(p policy) bool { return p.name == name })
 }
 
-// shortAt is the share of time short at a cost, by straight lines; NaN outside of the curve.
-func (c curve) shortAt(cost float64) float64 {
-	best := math.NaN()
-	for i := 1; i < len(c); i++ {
-		low, high := c[i-1], c[i]
-		if low.cost > high.cost {
-			low, high = high, low
-		}
-		if cost < low.cost || cost > high.cost || low.cost == high.cost {
-			continue
-		}
-		part := (cost - low.cost) / (high.cost - low.cost)
-		if s := low.shortShare() + part*(high.shortShare()-low.shortShare()); math.IsNaN(best) || s < best {
-			best = s
-		}
+// measure is what is told of a policy under a condition: one number a series, over that of another.
+type measure func(r results, condition, policy string) (ratios []float64)
+
+// costOver is the cost of a policy over that of another where both reach the same limit.
+func costOver(rival string, share func(record) float64, limit float64) measure {
+	at := func(c curve) float64 { return c.at(share, limit) }
+	return func(r results, condition, policy string) []float64 {
+		return over(each(r.of(condition, policy), at), each(r.of(condition, rival), at))
 	}
-	return best
 }
 
-// geometric is the geometric mean of the ratios that are known, and how many there are.
-func geometric(a, b []float64) (mean float64, n int) {
-	sum := 0.0
-	for i := range a {
-		if r := a[i] / b[i]; r > 0 && !math.IsInf(r, 0) {
-			sum += math.Log(r)
-			n++
-		}
+// shortAtCostOfU is the share of time short where a policy costs what U costs at 2 %, over those 2 %.
+func shortAtCostOfU(r results, condition, policy string) []float64 {
+	own := r.of(condition, policy)
+	u := each(r.of(condition, ruleUName), func(c curve) float64 { return c.at(record.shortShare, shortLimit) })
+	out := make([]float64, min(len(own), len(u)))
+	for i := range out {
+		out[i] = own[i].shortAt(u[i]) / shortLimit
 	}
-	return math.Exp(sum / float64(n)), n
+	return out
+}
+
+func over(a, b []float64) []float64 {
+	out := make([]float64, min(len(a), len(b)))
+	for i := range out {
+		out[i] = a[i] / b[i]
+	}
+	return out
 }
 
 func each(curves []curve, f func(curve) float64) []float64 {
@@ -82,55 +65,74 @@ func each(curves []curve, f func(curve) float64) []float64 {
 	return out
 }
 
-func atShort(limit float64) func(curve) float64 {
-	return func(c curve) float64 { return c.at(record.shortShare, limit) }
-}
+// shortLimit is the share of time short at which policies are compared.
+const shortLimit = 0.02
 
-func atUnserved(limit float64) func(curve) float64 {
-	return func(c curve) float64 { return c.at(record.unservedShare, limit) }
-}
-
-const (
-	allOnDemand = 0
-	ruleU       = 3
+var (
+	overFirm     = costOver("all on-demand", record.shortShare, shortLimit)
+	overU        = costOver(ruleUName, record.shortShare, shortLimit)
+	overPlain    = costOver(plainName, record.shortShare, shortLimit)
+	atOnePercent = costOver("all on-demand", record.unservedShare, 0.01)
+	atHalf       = costOver("all on-demand", record.unservedShare, 0.005)
 )
 
-func printCondition(w io.Writer, c conditions, results [][]curve) {
-	fmt.Fprintf(w, "## %s\n\n", c.name)
-	fmt.Fprintln(w, "| policy | ÷ all on-demand | ÷ U | at 1 % unserved | at 0.5 % unserved | short at U's cost ÷ U | spot $ | lost |\n|---|---|---|---|---|---|---|---|")
-	firm, base := each(results[allOnDemand], atShort(0.02)), each(results[ruleU], atShort(0.02))
-	firmUnserved, firmTight := each(results[allOnDemand], atUnserved(0.01)), each(results[allOnDemand], atUnserved(0.005))
-	for p := range policies {
-		if results[p] == nil {
-			continue
-		}
-		own := each(results[p], atShort(0.02))
-		shorts := make([]float64, len(own))
-		limits := make([]float64, len(own))
-		for i := range own {
-			shorts[i], limits[i] = results[p][i].shortAt(base[i]), 0.02
-		}
-		spot, cost, lost := 0.0, 0.0, 0
-		for _, s := range results[p] {
-			for _, r := range s {
-				spot, cost, lost = spot+r.spotCost, cost+r.cost, lost+r.lost
+// printTable writes a measure of every policy that was played under any of the conditions.
+func (r results) printTable(w io.Writer, title string, m measure, conditions []string) {
+	fmt.Fprintf(w, "**%s**\n\n| policy |", title)
+	for _, c := range conditions {
+		fmt.Fprintf(w, " %s |", c)
+	}
+	fmt.Fprint(w, "\n|---|")
+	for range conditions {
+		fmt.Fprint(w, "---|")
+	}
+	fmt.Fprintln(w)
+	for _, p := range policies {
+		cells, played := "", false
+		for _, c := range conditions {
+			cell := "–"
+			if r.of(c, p.name) != nil {
+				cell, played = cellOf(m(r, c, p.name)), true
 			}
+			cells += " " + cell + " |"
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %.0f %% | %d |\n", policies[p].name, ratio(own, firm), ratio(own, base),
-			ratio(each(results[p], atUnserved(0.01)), firmUnserved), ratio(each(results[p], atUnserved(0.005)), firmTight),
-			ratio(shorts, limits), 100*spot/cost, lost/len(headrooms))
+		if played {
+			fmt.Fprintf(w, "| %s |%s\n", p.name, cells)
+		}
 	}
 	fmt.Fprintln(w)
 }
 
-// ratio writes the geometric mean, with the number of series where it is not all of them.
-func ratio(a, b []float64) string {
-	mean, n := geometric(a, b)
+// cellOf writes the geometric mean, with the number of series where it is not all of them.
+func cellOf(ratios []float64) string {
+	mean, n := geometric(ratios)
 	switch {
 	case n == 0:
 		return "never"
-	case n < len(a):
+	case n < len(ratios):
 		return fmt.Sprintf("%.3f (%d)", mean, n)
 	}
 	return fmt.Sprintf("%.3f", mean)
+}
+
+// printBills writes what part of the bill is spot, and how many replicas are lost in the days that are played, over all
+// series and headrooms.
+func (r results) printBills(w io.Writer, conditions []string) {
+	fmt.Fprintf(w, "**Share of the bill that is spot, and replicas that are lost a day**\n\n| condition | %s | %s | %s | %s |\n|---|---|---|---|---|\n",
+		plainName, ruleUName, allName, swapName)
+	for _, c := range conditions {
+		fmt.Fprintf(w, "| %s |", c)
+		for _, name := range []string{plainName, ruleUName, allName, swapName} {
+			var spot, cost, lost, days float64
+			for _, s := range r.of(c, name) {
+				for _, one := range s {
+					spot, cost, lost = spot+one.spotCost, cost+one.cost, lost+float64(one.lost)
+					days += float64(one.ticks) * tick.Hours() / 24
+				}
+			}
+			fmt.Fprintf(w, " %.0f %%, %.1f |", 100*spot/cost, lost/days)
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w)
 }
