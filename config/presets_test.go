@@ -58,6 +58,19 @@ func TestPresetQueries(t *testing.T) {
 	golden(t, "testdata/presets.txt", text.String())
 }
 
+// TestClusterInTheSelector: where a store holds several clusters, each query of a service takes the rows of its own.
+func TestClusterInTheSelector(t *testing.T) {
+	c := mustParse(t, head+`prometheus: {url: "http://p"}
+services: [{name: s, namespace: ns, preset: vllm, replicas: {max: 4}, selector: {model_name: m, cluster: eu}, forecast: {rate: engine}}]
+`)
+	s := c.Services[0]
+	for _, q := range append(slices.Clip(s.Queries), *s.Forecast.Rate) {
+		if !slices.Contains(q.By, "cluster") || q.Match["cluster"] != "eu" || !strings.Contains(q.Alone, `cluster="eu"`) || !strings.Contains(q.Expr, "(namespace, cluster, model_name") {
+			t.Errorf("%s: by %v, rows %v: %s\n%s", q.Signal, q.By, q.Match, q.Expr, q.Alone)
+		}
+	}
+}
+
 // TestServicesShareExpressions lets the number of requests depend on presets and label names, not on services.
 func TestServicesShareExpressions(t *testing.T) {
 	exprs := map[string]bool{}
