@@ -48,11 +48,15 @@ func FuzzParseQuantity(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := expander.ParseQuantity(text)
+		if err != nil && (len(text) >= 20 || strings.ContainsAny(text, "eE") || !strings.ContainsAny(text, "0123456789")) {
+			// Long numbers, far exponents and signs without a digit, which Kubernetes takes for 0, are refused on purpose. The
+			// other parser is not asked: it would calculate with a far exponent for minutes.
+			return
+		}
 		q, theirs := resource.ParseQuantity(text)
 		if err != nil {
-			// Long numbers, far exponents and signs without a digit, which Kubernetes takes for 0, are refused on purpose; any
-			// other size that Kubernetes reads is read.
-			if theirs == nil && strings.ContainsAny(text, "0123456789") && len(text) < 20 && !strings.ContainsAny(text, "eE") && q.Value()>>60 == 0 {
+			// Any other size that Kubernetes reads is read.
+			if theirs == nil && q.Value()>>60 == 0 {
 				t.Fatalf("ParseQuantity(%q) fails with %v, Kubernetes reads %d", text, err, q.Value())
 			}
 			return
