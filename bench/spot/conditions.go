@@ -1,6 +1,9 @@
 package main
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // conditions of one replay.
 type conditions struct {
@@ -59,7 +62,7 @@ func (c conditions) plays(p policy) bool {
 	case !p.spot:
 		return c.name == settings[0].name
 	case p.forecast:
-		return c.isPlain() && len(c.spots) == 1
+		return slices.Contains([]string{"good", "mid", "mild", "partial"}, c.name)
 	case p.patient:
 		return len(c.spots) > 1
 	case p.isRule():

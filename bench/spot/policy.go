@@ -42,7 +42,8 @@ func (p policy) remembers(c conditions) time.Duration {
 // isRule tells the policies that are played under all conditions: the Cluster Autoscaler as it comes, U, rule 1 with and
 // without the others.
 func (p policy) isRule() bool {
-	return p.name == plainName || p.name == ruleUName || p.deletionCost && p.memory == shortMemory && p.base == 0 && p.replace == p.suspect
+	return p.name == plainName || p.name == ruleUName || p.deletionCost && p.memory == shortMemory && p.base == 0 && p.replace == p.suspect &&
+		(p.losses || !p.swap)
 }
 
 const (

@@ -37,7 +37,7 @@ func (w *world) scale(headroom float64) {
 // surge is what the rules add to the target.
 func (w *world) surge(n int) int {
 	extra := 0
-	if w.p.replace {
+	if w.p.replace && slices.ContainsFunc(w.pods, func(p *pod) bool { return p.doomed >= 0 }) {
 		extra += link.Watch(w.replicas()).Replicas
 	}
 	w.late, w.missing = nil, 0
