@@ -137,6 +137,10 @@ bench: ## The fixed benchmark subset on recorded traces (TRACES=dir); writes doc
 bench-full: ## Every series, need and start-up time: hours; writes docs/benchmarks.md
 	tools/bench.sh -full
 
+.PHONY: bench-spot
+bench-spot: ## The rules for services on spot, on recorded traffic and availability; writes docs/spot-results.md
+	nice go run ./bench/spot -out docs/spot-results.md
+
 .PHONY: load
 load: build ## The real server under 1,000 scaled objects for a quarter of an hour; writes docs/reliability.md
 	$(GO) run ./bench/load/run -binary bin/warmpool -write docs/reliability.md
