@@ -102,6 +102,6 @@ func (d *driver) closing(at time.Time) {
 	if d.tally.refused > 0 {
 		n.printf("; %d times it kept a job off nodes that are not its own", d.tally.refused)
 	}
-	n.printf("\n  spot          %d nodes had no capacity, %d were taken back, %d times on-demand stood in\n", d.tally.stockOuts, d.tally.reclaims, d.tally.fallbacks)
+	n.printf("\n  spot          %d nodes had no capacity, %d were taken back; on-demand stood in: %d\n", d.tally.stockOuts, d.tally.reclaims, d.tally.fallbacks)
 	n.printf("  push          %d activations streamed; failed calls: %d\n", d.keda.pushes.Load(), d.tally.failures)
 }

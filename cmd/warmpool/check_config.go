@@ -81,9 +81,9 @@ func (f *checkConfigFlags) run(c *cobra.Command, files []string) error {
 	}
 	switch {
 	case invalid > 0:
-		return fmt.Errorf("%d of %d files are not valid", invalid, len(files))
+		return fmt.Errorf("not valid: %d of %s", invalid, counted(len(files), "file"))
 	case f.strict && warned > 0:
-		return fmt.Errorf("%d warnings, and --strict is set", warned)
+		return fmt.Errorf("%s, and --strict is set", counted(warned, "warning"))
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (f *checkConfigFlags) print(stdout, stderr io.Writer, reports []checkedFile
 			fmt.Fprintln(stderr, p.text(r.File, "warning "+p.Code))
 		}
 		if r.Valid {
-			fmt.Fprintf(stdout, "%s: valid, %d services, %d warnings, hash %s\n", r.File, r.Services, len(r.Warnings), r.Hash)
+			fmt.Fprintf(stdout, "%s: valid, %s, %s, hash %s\n", r.File, counted(r.Services, "service"), counted(len(r.Warnings), "warning"), r.Hash)
 		}
 		service := ""
 		for _, q := range r.Queries {
@@ -166,4 +166,12 @@ func (p checkedProblem) text(file, kind string) string {
 		text += p.Path + ": "
 	}
 	return text + p.Message
+}
+
+// counted is a number with its noun: one file, two files.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

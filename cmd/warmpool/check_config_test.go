@@ -36,11 +36,11 @@ func TestCheckConfig(t *testing.T) {
 	missing := filepath.Join(dir, "missing.yaml")
 
 	stdout, stderr, err := checkConfig(t, "--queries", good, warns)
-	if err != nil || !strings.Contains(stdout, good+": valid, 1 services, 0 warnings") || !strings.Contains(stdout, `sum(vllm:num_requests_waiting{namespace="n"})`) ||
+	if err != nil || !strings.Contains(stdout, good+": valid, 1 service, 0 warnings") || !strings.Contains(stdout, `sum(vllm:num_requests_waiting{namespace="n"})`) ||
 		!strings.Contains(stderr, "warning isolation-not-enforceable") {
 		t.Errorf("good files: %v\n%s\n%s", err, stdout, stderr)
 	}
-	if _, _, err := checkConfig(t, "--strict", warns); err == nil || !strings.Contains(err.Error(), "1 warnings") {
+	if _, _, err := checkConfig(t, "--strict", warns); err == nil || !strings.Contains(err.Error(), "1 warning,") {
 		t.Errorf("strict: %v", err)
 	}
 	_, stderr, err = checkConfig(t, good, bad, missing)

@@ -98,7 +98,7 @@ func (f *lintFlags) run(c *cobra.Command) error {
 	case bad > 0:
 		return fmt.Errorf("%d errors found", bad)
 	case f.strict && warned > 0:
-		return fmt.Errorf("%d warnings found, and --strict is set", warned)
+		return fmt.Errorf("%s found, and --strict is set", counted(warned, "warning"))
 	}
 	return nil
 }
