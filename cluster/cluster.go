@@ -27,8 +27,8 @@ type Options struct {
 	WatchStalls bool
 	// StallAfter is how long pods may wait in silence, two minutes by default.
 	StallAfter time.Duration
-	// WithoutTargets leaves scaled objects and autoscalers unread, which only the scaler asks for; WithoutClaims leaves
-	// resource claims unread, which only the expander does.
+	// WithoutTargets leaves scaled objects, autoscalers and events about nodes unread, which only the scaler asks for;
+	// WithoutClaims leaves resource claims unread, which only the expander does.
 	WithoutTargets, WithoutClaims bool
 	// WriteCosts lets deletion costs be written on pods; without it [Cluster.WriteCosts] does nothing.
 	WriteCosts bool
@@ -54,6 +54,7 @@ type Cluster struct {
 	metrics *metrics
 
 	nodes, pods, status, events *source
+	nodeEvents                  *source
 	scaledObjects, autoscalers  *source
 	claims, claimTemplates      *source
 	sources                     []*source
@@ -176,7 +177,7 @@ func (c *Cluster) handle() error {
 	}); err != nil {
 		return err
 	}
-	if err := c.watchNotices(); err != nil {
+	if err := errors.Join(c.watchNotices(), c.watchNodeEvents()); err != nil {
 		return err
 	}
 	_, err := c.nodes.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -186,3 +186,77 @@ func TestGPUNodes(t *testing.T) {
 		}
 	})
 }
+
+// An event about a node is a notice as a taint is, for a while; one about a node of the same name before it, an old one,
+// and one that only warns is none.
+func TestNoticeByEvent(t *testing.T) {
+	event := func(name, reason, node string, at time.Time) *corev1.Event {
+		return &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: name},
+			InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node}, Reason: reason, Message: "told by a handler",
+			FirstTimestamp: metav1.NewTime(at), LastTimestamp: metav1.NewTime(at),
+		}
+	}
+	for name, c := range map[string]struct {
+		reason, node string
+		ago          time.Duration // of the event
+		created      time.Duration // the node before the event; negative is after it
+		want         bool
+	}{
+		"spot interruption":             {"SpotInterruption", "spot-1", 0, time.Hour, true},
+		"the queue's":                   {"SQSTermination", "spot-1", time.Minute, time.Hour, true},
+		"Karpenter's":                   {"SpotInterrupted", "spot-1", time.Minute, time.Hour, true},
+		"a recommendation":              {"RebalanceRecommendation", "spot-1", 0, time.Hour, false},
+		"another node":                  {"SpotInterruption", "od-1", 0, time.Hour, false},
+		"a node of the name before":     {"SpotInterruption", "spot-1", 5 * time.Minute, -time.Minute, false},
+		"the machine stayed after all":  {"SpotInterruption", "spot-1", 15 * time.Minute, time.Hour, false},
+		"told in the moment of its end": {"ASGLifecycle", "spot-1", 14 * time.Minute, time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, Options{}, twoNodes, func(w *world) {
+				at := time.Now().Add(-c.ago)
+				w.changeNode("spot-1", func(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(at.Add(-c.created)) })
+				_, err := w.typed.CoreV1().Events("default").Create(t.Context(), event("e", c.reason, c.node, at), metav1.CreateOptions{})
+				w.must(err)
+				w.wait(2 * time.Second)
+				a := w.replicas()["llm-a"]
+				if got := a.Doomed; got.IsZero() == c.want || c.want && !got.Equal(at.Truncate(time.Second)) {
+					t.Errorf("doomed since %v, want %v: %v", got, c.want, at)
+				}
+				select {
+				case <-w.view.Noticed():
+				default:
+					if c.want {
+						t.Error("nobody is told of the notice")
+					}
+				}
+				w.wait(toldFor)
+				if a := w.replicas()["llm-a"]; !a.Doomed.IsZero() {
+					t.Errorf("still doomed since %v by an event", a.Doomed)
+				}
+			})
+		})
+	}
+}
+
+// A taint and an event about one node are one notice, the earlier one; the event goes on when the taint is withdrawn.
+func TestNoticeByEventAndTaint(t *testing.T) {
+	inWorld(t, Options{}, twoNodes, func(w *world) {
+		at := time.Now()
+		_, err := w.typed.CoreV1().Events("default").Create(t.Context(), &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: "e"},
+			InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "spot-1"}, Reason: "SpotInterruption", EventTime: metav1.NewMicroTime(at),
+		}, metav1.CreateOptions{})
+		w.must(err)
+		w.wait(time.Second)
+		w.changeNode("spot-1", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "aws-node-termination-handler/spot-itn", Effect: corev1.TaintEffectNoSchedule}}
+		})
+		for range 2 {
+			if a := w.replicas()["llm-a"]; !a.Doomed.Equal(at) {
+				t.Errorf("doomed since %v, want %v", a.Doomed, at)
+			}
+			w.changeNode("spot-1", func(n *corev1.Node) { n.Spec.Taints = nil })
+		}
+	})
+}

@@ -15,12 +15,14 @@ import (
 type noticeRecords struct {
 	mu sync.Mutex
 	by map[types.UID]link.Notice
+	// told are the notices of events, by the name of the node.
+	told map[string]link.Notice
 	// news has an entry when there is a notice that nobody was told of.
 	news chan struct{}
 }
 
 func (r *noticeRecords) init() {
-	r.by, r.news = map[types.UID]link.Notice{}, make(chan struct{}, 1)
+	r.by, r.told, r.news = map[types.UID]link.Notice{}, map[string]link.Notice{}, make(chan struct{}, 1)
 }
 
 // note keeps the earliest notice of a node. One that is withdrawn is forgotten.
@@ -35,6 +37,11 @@ func (r *noticeRecords) note(n *node) {
 		return
 	}
 	r.by[n.UID] = n.notice
+	r.tell()
+}
+
+// tell wakes whoever waits for notices.
+func (r *noticeRecords) tell() {
 	select {
 	case r.news <- struct{}{}:
 	default:
@@ -47,11 +54,15 @@ func (r *noticeRecords) forget(uid types.UID) {
 	delete(r.by, uid)
 }
 
-// of is when notice was given to a node; zero without one.
-func (r *noticeRecords) of(uid types.UID) time.Time {
+// of is when notice was first given to a node; zero without one.
+func (r *noticeRecords) of(n *node, now time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.by[uid].At
+	at, told := r.by[n.UID].At, r.toldOf(n, now)
+	if at.IsZero() || (!told.IsZero() && told.Before(at)) {
+		return told
+	}
+	return at
 }
 
 func (c *Cluster) watchNotices() error {

@@ -37,7 +37,7 @@ func (c *Cluster) ReplicasOf(namespace, name string, now time.Time) (link.Target
 			if p.node == "" || !ok {
 				continue
 			}
-			if doomed := c.notices.of(n.UID); !doomed.IsZero() && (r.Doomed.IsZero() || doomed.Before(r.Doomed)) {
+			if doomed := c.notices.of(n, now); !doomed.IsZero() && (r.Doomed.IsZero() || doomed.Before(r.Doomed)) {
 				r.Doomed = doomed
 			}
 			if p == first {

@@ -53,6 +53,12 @@ func (c *Cluster) listSources() {
 			list:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return scalers.List(ctx, o) },
 			watch: scalers.Watch,
 		}, &autoscalingv2.HorizontalPodAutoscaler{}, trimAutoscaler, nil)
+		ofNodes := k.CoreV1().Events(metav1.NamespaceDefault) // where those about objects without a namespace are
+		c.nodeEvents = add("events about nodes", k, reader{
+			list:   func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return ofNodes.List(ctx, o) },
+			watch:  ofNodes.Watch,
+			fields: "involvedObject.kind=Node",
+		}, &corev1.Event{}, trimNodeEvent, nil)
 	}
 	d := c.options.Clients.Dynamic
 	if d == nil {

@@ -13,14 +13,15 @@ type Kind string
 const (
 	Taint     Kind = "taint"
 	Condition Kind = "condition"
+	Event     Kind = "event"
 )
 
 // Sign is one form in which a provider, or the handler of its notices, announces that a machine goes away.
 type Sign struct {
 	Kind Kind
-	// Name is the key of a taint or the type of a condition.
+	// Name is the key of a taint, the type of a condition or the reason of an event.
 	Name string
-	// Value, if set, is that of the taint, or must be contained in the message of a condition.
+	// Value, if set, is that of the taint, or must be contained in the message of a condition or an event.
 	Value string
 	// Notice is how long before its end a machine is announced where the provider says so; 0 is unknown.
 	Notice time.Duration
@@ -28,9 +29,9 @@ type Sign struct {
 	Source string
 }
 
-// Signs are the notices that are known: what stays on the node until it goes. Events about nodes are none: the handlers
-// that publish them drain the node at the same moment, and an evicted pod is replaced by its controller at once. A recommendation to rebalance is none: it says that the risk is higher, not
-// that the machine goes. Taints by which an autoscaler takes away a node that it has found a place for are none either.
+// Signs are the notices that are known. A recommendation to rebalance is none: it says that the risk is higher, not that
+// the machine goes; nor is a scheduled event, which may be days away. Taints by which an autoscaler takes away a node
+// that it has found a place for are none either.
 var Signs = []Sign{
 	{Taint, "aws-node-termination-handler/spot-itn", "", 2 * time.Minute, "AWS Node Termination Handler, taintNode"},
 	{Taint, "aws-node-termination-handler/scheduled-maintenance", "", 0, "AWS Node Termination Handler, taintNode"},
@@ -46,11 +47,16 @@ var Signs = []Sign{
 	{Condition, "VMEventScheduled", "Preempt", 30 * time.Second, "AKS node problem detector"},
 	{Condition, "VMEventScheduled", "Terminate", 0, "AKS node problem detector"},
 	{Condition, "VMEventScheduled", "Redeploy", 0, "AKS node problem detector"},
+	{Event, "SpotInterruption", "", 2 * time.Minute, "AWS Node Termination Handler, emitKubernetesEvents"},
+	{Event, "SQSTermination", "", 0, "AWS Node Termination Handler, emitKubernetesEvents, older releases"},
+	{Event, "ASGLifecycle", "", 0, "AWS Node Termination Handler, emitKubernetesEvents"},
+	{Event, "SpotInterrupted", "", 2 * time.Minute, "Karpenter"},
 	{Taint, "node.cloudprovider.kubernetes.io/shutdown", "", 0, "cloud controller manager: the machine has stopped"},
 	{Taint, "node.kubernetes.io/out-of-service", "", 0, "an operator, after a machine was lost"},
 }
 
-// Mark is a taint, or a condition that is true, as a node carries it. At is when it was set; zero is unknown.
+// Mark is a taint, or a condition that is true, as a node carries it, or an event about it. At is when it was set or
+// happened; zero is unknown.
 type Mark struct {
 	Kind  Kind
 	Name  string
