@@ -92,8 +92,8 @@ func (p *plane) stop() {
 // dead names a process that ended by itself.
 func (p *plane) dead() error {
 	for _, process := range p.processes {
-		if process.ended() {
-			return fmt.Errorf("%s ended by itself: %s", process.name, process.tail())
+		if process.Ended() {
+			return fmt.Errorf("%s ended by itself: %s", process.Name, process.Output())
 		}
 	}
 	return nil

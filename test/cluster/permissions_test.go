@@ -371,7 +371,7 @@ func (i *identity) refused(t *testing.T, g grant) error {
 
 // said checks that the log names the resource and the refusal.
 func (i *identity) said(g grant) error {
-	log, err := os.ReadFile(i.server.process.log)
+	log, err := os.ReadFile(i.server.process.Log)
 	if err != nil {
 		return err
 	}
@@ -380,7 +380,7 @@ func (i *identity) said(g grant) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("no line about %s: %s", g.resource, i.server.process.tail())
+	return fmt.Errorf("no line about %s: %s", g.resource, i.server.process.Output())
 }
 
 // Each half for itself, with the account that the chart gives it with split topology, is refused nothing and uses

@@ -3,93 +3,39 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/warmpool/warmpool/bench/load/child"
 )
 
-// A process is a child that is ended by its id and whose output lies in a file.
-type process struct {
-	name, log string
-	cmd       *exec.Cmd
-	done      chan struct{}
-	once      sync.Once
-}
+// A process is a child of a test.
+type process struct{ *child.Process }
 
 // launch starts a binary with its output in dir/NAME.log.
 func launch(dir, name, binary string, env, args []string) (*process, error) {
-	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
-	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	p, err := child.Launch(dir, name, env, append([]string{binary}, args...)...)
 	if err != nil {
 		return nil, err
 	}
-	p.cmd = exec.Command(binary, args...)
-	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.Env = append(os.Environ(), env...)
-	// A test that is killed takes its processes along.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	if err := p.cmd.Start(); err != nil {
-		out.Close()
-		return nil, fmt.Errorf("start %s: %w", name, err)
-	}
-	go func() {
-		_ = p.cmd.Wait()
-		out.Close()
-		close(p.done)
-	}()
-	return p, nil
+	return &process{p}, nil
 }
 
-// stop ends the process, and kills it when it takes longer than ten seconds.
+// stop ends the process, and kills it when it takes too long.
 func (p *process) stop(signal syscall.Signal) {
-	if p == nil {
-		return
-	}
-	p.once.Do(func() {
-		_ = p.cmd.Process.Signal(signal)
-		select {
-		case <-p.done:
-		case <-time.After(10 * time.Second):
-			_ = p.cmd.Process.Kill()
-			<-p.done
-		}
-	})
-}
-
-// ended tells whether the process is over.
-func (p *process) ended() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
+	if p != nil {
+		_ = p.Stop(signal)
 	}
 }
 
-// tail is the end of the output.
-func (p *process) tail() string {
-	data, err := os.ReadFile(p.log)
-	if err != nil {
-		return err.Error()
-	}
-	return string(data[max(0, len(data)-3000):])
-}
-
-// freePort finds a port of the loopback interface that nobody listens on. The kernel hands ports out in turn, so it is
-// not given to somebody else within the moment until it is used.
+// freePort is a port that nobody listens on.
 func freePort() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := child.FreePort()
 	if err != nil {
 		panic(err)
 	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	return port
 }
 
 var errTimeout = errors.New("timeout")

@@ -92,8 +92,8 @@ func (m *metricStore) start(ctx context.Context) error {
 		return err
 	}
 	return poll(30*time.Second, func() error {
-		if m.process.ended() {
-			return fmt.Errorf("prometheus ended: %s", m.process.tail())
+		if m.process.Ended() {
+			return fmt.Errorf("prometheus ended: %s", m.process.Output())
 		}
 		return get(ctx, http.DefaultClient, m.url()+"/-/ready")
 	})

@@ -215,12 +215,12 @@ func TestRestartScalesNothingDown(t *testing.T) {
 func (e *environment) restoreAfter(t *testing.T) {
 	t.Cleanup(func() {
 		ctx := context.Background()
-		if e.metrics.process.ended() {
+		if e.metrics.process.Ended() {
 			if err := e.metrics.start(ctx); err != nil {
 				t.Error(err)
 			}
 		}
-		if e.warmpool.process.ended() {
+		if e.warmpool.process.Ended() {
 			if err := e.warmpool.start(ctx); err != nil {
 				t.Error(err)
 			}

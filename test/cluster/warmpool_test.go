@@ -90,8 +90,8 @@ func (s *server) start(ctx context.Context) error {
 		return err
 	}
 	return poll(30*time.Second, func() error {
-		if s.process.ended() {
-			return fmt.Errorf("%s ended: %s", s.name, s.process.tail())
+		if s.process.Ended() {
+			return fmt.Errorf("%s ended: %s", s.name, s.process.Output())
 		}
 		return get(ctx, http.DefaultClient, "http://"+s.admin+"/readyz")
 	})

@@ -10,11 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 )
-
-// childAttributes take a child along when this process is killed.
-func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // foreign lists the addresses outside of this machine that a process is connected to.
 func foreign(pid int) ([]string, error) {

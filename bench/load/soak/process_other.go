@@ -2,12 +2,7 @@
 
 package soak
 
-import (
-	"errors"
-	"syscall"
-)
-
-func childAttributes() *syscall.SysProcAttr { return nil }
+import "errors"
 
 var errLinuxOnly = errors.New("a run reads /proc: it works on Linux only")
 

@@ -14,6 +14,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/warmpool/warmpool/bench/load/child"
 )
 
 // Run does one run. The error is about the run itself; what the server did wrong is in the result.
@@ -52,7 +54,7 @@ func Run(ctx context.Context, o Options) (result *Result, err error) {
 
 // plainServer is the constant server as a process of its own.
 type plainServer struct {
-	process          *Process
+	process          *child.Process
 	plain, encrypted string
 	real             *Server
 }
@@ -61,12 +63,12 @@ func startConstant(o *Options, s *Server) (*plainServer, error) {
 	c := &plainServer{real: s}
 	for _, address := range []*string{&c.plain, &c.encrypted} {
 		var err error
-		if *address, err = FreePort(); err != nil {
+		if *address, err = freeAddress(); err != nil {
 			return nil, err
 		}
 	}
 	var err error
-	c.process, err = Launch(o.Dir, "constant", append(o.Constant, c.plain, c.encrypted, filepath.Join(s.TLS, "tls.crt"), filepath.Join(s.TLS, "tls.key"))...)
+	c.process, err = launch(o.Dir, "constant", append(o.Constant, c.plain, c.encrypted, filepath.Join(s.TLS, "tls.crt"), filepath.Join(s.TLS, "tls.key"))...)
 	return c, err
 }
 

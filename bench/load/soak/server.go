@@ -15,12 +15,13 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/warmpool/warmpool/bench/load/child"
 	"github.com/warmpool/warmpool/server"
 )
 
 // Server is one instance of the real program.
 type Server struct {
-	*Process
+	*child.Process
 	// Addresses of its listeners, as host:port.
 	Expander, Scaler, Plain, Admin string
 	// CA is the authority of its certificate, PEM.
@@ -37,7 +38,7 @@ func NewServer(binary, dir, tls, configuration string, more ...string) (*Server,
 	s := &Server{Dir: dir, TLS: tls}
 	for _, address := range []*string{&s.Expander, &s.Scaler, &s.Plain, &s.Admin} {
 		var err error
-		if *address, err = FreePort(); err != nil {
+		if *address, err = freeAddress(); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +77,7 @@ func (s *Server) Configure(text string) error {
 
 // Start runs the program, again if it has ended, and waits until it is ready.
 func (s *Server) Start() error {
-	p, err := Launch(s.Dir, "warmpool", s.command...)
+	p, err := launch(s.Dir, "warmpool", s.command...)
 	if err != nil {
 		return err
 	}
