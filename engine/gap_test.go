@@ -111,43 +111,53 @@ func TestSuspended(t *testing.T) {
 		wants              map[time.Duration]int
 	}{
 		"shorter than the window": {
-			map[time.Duration]float64{0: 9, 4 * m: 2}, 4 * m, 6 * m, false,
+			map[time.Duration]float64{0: 9, 4 * m: 2},
+			4 * m, 6 * m, false,
 			map[time.Duration]int{6 * m: 9, 8*m + 45*time.Second: 9, 9 * m: 2},
 		},
 		"shorter, no past": {
-			map[time.Duration]float64{0: 9, 4 * m: 2}, 4 * m, 6 * m, true,
+			map[time.Duration]float64{0: 9, 4 * m: 2},
+			4 * m, 6 * m, true,
 			map[time.Duration]int{6 * m: 9, 10*m + 45*time.Second: 9, 11 * m: 2},
 		},
 		"longer, and the demand fell in its end": {
-			map[time.Duration]float64{0: 9, 28 * m: 2}, 4 * m, 30 * m, false,
+			map[time.Duration]float64{0: 9, 28 * m: 2},
+			4 * m, 30 * m, false,
 			map[time.Duration]int{30 * m: 9, 32*m + 45*time.Second: 9, 33 * m: 2},
 		},
 		"longer, and the demand fell in its beginning": {
-			map[time.Duration]float64{0: 9, 5 * m: 2}, 4 * m, 30 * m, false,
+			map[time.Duration]float64{0: 9, 5 * m: 2},
+			4 * m, 30 * m, false,
 			map[time.Duration]int{30 * m: 2},
 		},
 		"longer, with a peak in it": {
-			map[time.Duration]float64{0: 9, 27 * m: 20, 28 * m: 2}, 4 * m, 30 * m, false,
+			map[time.Duration]float64{0: 9, 27 * m: 20, 28 * m: 2},
+			4 * m, 30 * m, false,
 			map[time.Duration]int{30 * m: 20, 32*m + 45*time.Second: 20, 33 * m: 2},
 		},
 		"longer, no past": {
-			map[time.Duration]float64{0: 9, 5 * m: 2}, 4 * m, 30 * m, true,
+			map[time.Duration]float64{0: 9, 5 * m: 2},
+			4 * m, 30 * m, true,
 			map[time.Duration]int{30 * m: 9, 34*m + 45*time.Second: 9, 35 * m: 2},
 		},
 		"longer, no past, more demand": {
-			map[time.Duration]float64{0: 9, 5 * m: 12}, 4 * m, 30 * m, true,
+			map[time.Duration]float64{0: 9, 5 * m: 12},
+			4 * m, 30 * m, true,
 			map[time.Duration]int{30 * m: 12},
 		},
 		"a day": {
-			map[time.Duration]float64{0: 9, 5 * m: 2}, 4 * m, 24 * 60 * m, false,
+			map[time.Duration]float64{0: 9, 5 * m: 2},
+			4 * m, 24 * 60 * m, false,
 			map[time.Duration]int{24 * 60 * m: 2},
 		},
 		"a day, no past": {
-			map[time.Duration]float64{0: 9, 5 * m: 2}, 4 * m, 24 * 60 * m, true,
+			map[time.Duration]float64{0: 9, 5 * m: 2},
+			4 * m, 24 * 60 * m, true,
 			map[time.Duration]int{24 * 60 * m: 9, (24*60 + 5) * m: 2},
 		},
 		"one evaluation": { // nothing to read for that
-			map[time.Duration]float64{0: 9, 4 * m: 2}, 4*m - gapStep, 4*m + gapStep, true,
+			map[time.Duration]float64{0: 9, 4 * m: 2},
+			4*m - gapStep, 4*m + gapStep, true,
 			map[time.Duration]int{4*m + gapStep: 9, 8*m + 45*time.Second: 9, 9 * m: 2},
 		},
 	} {
