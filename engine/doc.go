@@ -7,6 +7,10 @@
 // reads without waiting for anything. Between ticks only services at zero, and new ones, are looked at, once every
 // activation interval.
 //
+// Time that passes without evaluations lowers nothing: after a start, after the process was suspended and after its clock
+// was set, the window of past targets is made up from the metric store, and where that cannot tell everything the last
+// target holds for one window.
+//
 // Services come from two places: those of the configuration, and the triggers that KEDA asks for. A trigger is known
 // by namespace, scaled object and metadata; two triggers never share state, and one that nobody asks for any more is
 // forgotten.
