@@ -1,16 +1,16 @@
 package hpa
 
 import (
-	"encoding/json"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
 
 	"github.com/warmpool/warmpool/scaler"
+	"github.com/warmpool/warmpool/test/cases"
 )
+
+const caseFile = "../testdata/cases.yaml"
 
 var start = time.Date(2027, 2, 15, 9, 0, 0, 0, time.UTC)
 
@@ -243,40 +243,10 @@ type caseRows struct {
 	}
 }
 
-func loadCase(t *testing.T, id string, given, expect any) {
-	t.Helper()
-	data, err := os.ReadFile("../testdata/cases.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Cases []struct {
-			ID            string
-			Given, Expect json.RawMessage
-		}
-	}
-	if err := yaml.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range file.Cases {
-		if c.ID != id {
-			continue
-		}
-		if err := json.Unmarshal(c.Given, given); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(c.Expect, expect); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	t.Fatalf("no case %s", id)
-}
-
 func TestCasePresentation(t *testing.T) {
 	for _, id := range []string{"keda-7900", "k8s-138505"} {
 		var given, expect caseRows
-		loadCase(t, id, &given, &expect)
+		cases.Decode(t, caseFile, id, &given, &expect)
 		for i, row := range given.Rows {
 			want, scale := expect.Rows[i], Scale{Spec: row.Spec, Status: row.Status, Ready: row.Status}
 			if scale.Spec == 0 {
@@ -300,7 +270,7 @@ func TestCaseFromZero(t *testing.T) {
 			Timeline []struct{ Replicas int }
 		}
 	}
-	loadCase(t, "keda-7095", &given, &expect)
+	cases.Decode(t, caseFile, "keda-7095", &given, &expect)
 	if len(expect.Replicas) != 2 {
 		t.Fatalf("%d variants", len(expect.Replicas))
 	}

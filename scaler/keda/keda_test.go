@@ -3,13 +3,14 @@ package keda
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"sigs.k8s.io/yaml"
+	"github.com/warmpool/warmpool/test/cases"
 )
+
+const caseFile = "../testdata/cases.yaml"
 
 var start = time.Date(2027, 2, 15, 9, 0, 0, 0, time.UTC)
 
@@ -130,36 +131,6 @@ func TestServeBehaviors(t *testing.T) {
 	}
 }
 
-func loadCase(t *testing.T, id string, given, expect any) {
-	t.Helper()
-	data, err := os.ReadFile("../testdata/cases.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Cases []struct {
-			ID            string
-			Given, Expect json.RawMessage
-		}
-	}
-	if err := yaml.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range file.Cases {
-		if c.ID != id {
-			continue
-		}
-		if err := json.Unmarshal(c.Given, given); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(c.Expect, expect); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	t.Fatalf("no case %s", id)
-}
-
 // caseFallback reads a fallback that may be the word none.
 type caseFallback struct{ *Fallback }
 
@@ -179,7 +150,7 @@ func TestCaseValuesByVersion(t *testing.T) {
 			KEDA216, KEDA217 float64
 		}
 	}
-	loadCase(t, "keda-5159", &given, &expect)
+	cases.Decode(t, caseFile, "keda-5159", &given, &expect)
 	for i, row := range expect.Rows {
 		for v, want := range map[Version]float64{{2, 16, 1}: row.KEDA216, {2, 17, 3}: row.KEDA217} {
 			if got, ok := v.Received(row.MetricValue, row.MetricValueFloat); !ok || got != want {
@@ -210,7 +181,7 @@ func TestCaseFallback(t *testing.T) {
 			ReplicasAfter *int
 		}
 	}
-	loadCase(t, "keda-8056", &given, &expect)
+	cases.Decode(t, caseFile, "keda-8056", &given, &expect)
 	for i, variant := range given.Variants {
 		v, fallback := version(t, given.KEDAVersion), &given.Fallback
 		if variant.KEDAVersion != "" {
@@ -253,7 +224,7 @@ func TestCaseLint(t *testing.T) {
 	var expect struct {
 		Rows []struct{ Level, Code string }
 	}
-	loadCase(t, "keda-6450", &given, &expect)
+	cases.Decode(t, caseFile, "keda-6450", &given, &expect)
 	for i, row := range given.Rows {
 		subject := Subject{
 			Version: version(t, row.KEDAVersion), Min: row.MinReplicaCount, Typical: row.TypicalReplicas,
