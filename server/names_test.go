@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -78,30 +77,6 @@ func TestClientNames(t *testing.T) {
 			r.end()
 		}
 	}
-}
-
-// secureGet asks the admin listener over TLS, with a certificate or without.
-func (r *running) secureGet(t testing.TB, path, token string, certificates ...tls.Certificate) (int, string) {
-	t.Helper()
-	config := &tls.Config{RootCAs: r.ca.pool(), ServerName: serverName, Certificates: certificates}
-	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+r.Addr("admin").String()+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		return 0, err.Error()
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(body)
 }
 
 // TestAdminTLS: with TLS the token or a certificate of the right name opens the admin listener, nothing else does, and

@@ -2,8 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,28 +34,6 @@ func operated(t *testing.T, token bool) (*running, *engine.Engine) {
 		}
 	})
 	return r, e
-}
-
-func (r *running) send(t testing.TB, method, path, token, body string) (int, string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+r.Addr("admin").String()+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(text)
 }
 
 func TestOperationPages(t *testing.T) {
