@@ -142,6 +142,10 @@ func (c *clients) poll(ctx context.Context, g *group, p *polled, due time.Time) 
 	if !until(ctx, due) || !c.register(ctx, p, request) {
 		return
 	}
+	// Like KEDA it does not make up for the polls that it has missed before the first answer, and stays in its turn.
+	if missed := time.Since(due) / c.o.Poll; missed > 0 {
+		due = due.Add(missed * c.o.Poll)
+	}
 	for constantFirst := false; ; constantFirst = !constantFirst {
 		if due = due.Add(c.o.Poll); !until(ctx, due) {
 			return
