@@ -44,6 +44,9 @@ func (w *world) replicas() map[string]link.Replica {
 func TestReplicasOf(t *testing.T) {
 	inWorld(t, Options{}, twoNodes, func(w *world) {
 		got := w.replicas()
+		if target, _, _ := w.view.ReplicasOf("ai", "llm", time.Now()); target.Accelerators != 1 {
+			t.Errorf("a replica asks for %d accelerators, want 1", target.Accelerators)
+		}
 		if a := got["llm-a"]; a.Capacity != link.Spot || a.Node != "spot-1" || !a.Ready || !a.Doomed.IsZero() || a.Cost != nil {
 			t.Errorf("on spot: %+v", a)
 		}

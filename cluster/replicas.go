@@ -28,8 +28,9 @@ func (c *Cluster) ReplicasOf(namespace, name string, now time.Time) (link.Target
 		if example == nil && first.wantsAccelerator() {
 			example = decodeShape(first.shape.Value())
 		}
-		if t.Owner = first.owner.kind; first.group != "" {
-			t.Owner = "LeaderWorkerSet"
+		t.Owner, t.Accelerators = first.owner.kind, int(first.accelerators)
+		if first.group != "" {
+			t.Owner, t.Accelerators = "LeaderWorkerSet", 0
 		}
 		r := link.Replica{ID: string(first.UID), Name: first.Name, Ready: u.ready(), Created: u.created(), Cost: first.cost, OddCost: first.oddCost}
 		for _, p := range u.pods {

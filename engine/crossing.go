@@ -54,9 +54,33 @@ func (c *crossing) describe(t *link.Target) {
 		if f, ok := c.facts[r.Pool]; ok && f.CapacityType != expander.CapacityUnknown {
 			r.Capacity = link.Capacity(f.CapacityType)
 		}
-		g, ok := c.view.Groups[r.Pool]
-		atMinimum := ok && g.Min > 0 && g.Nodes >= 0 && g.Nodes <= g.Min
-		r.Paid = r.Node != "" && (r.Capacity == link.Reserved || (atMinimum && r.Capacity == link.OnDemand))
+		r.Paid = r.Node != "" && r.Capacity == link.Reserved
+	}
+	c.payMinimum(t.Replicas)
+}
+
+// payMinimum marks the replicas on on-demand nodes that stay whoever leaves them: no more of a group can go than it has
+// above its minimum size, so the others under the service are paid for. Which these are is told by their names, so that
+// the deletion costs do not change from tick to tick.
+func (c *crossing) payMinimum(replicas []link.Replica) {
+	nodes := map[string][]string{}
+	for i := range replicas {
+		if r := &replicas[i]; r.Node != "" && r.Capacity == link.OnDemand && !slices.Contains(nodes[r.Pool], r.Node) {
+			nodes[r.Pool] = append(nodes[r.Pool], r.Node)
+		}
+	}
+	for pool, names := range nodes {
+		g, ok := c.view.Groups[pool]
+		if !ok || g.Min <= 0 || g.Nodes < 0 {
+			continue
+		}
+		slices.Sort(names)
+		staying := names[:max(0, min(len(names), len(names)-max(0, g.Nodes-g.Min)))]
+		for i := range replicas {
+			if r := &replicas[i]; r.Capacity == link.OnDemand && r.Pool == pool && slices.Contains(staying, r.Node) {
+				r.Paid = true
+			}
+		}
 	}
 }
 
@@ -148,6 +172,29 @@ func (c *crossing) pools(workload string) []link.PoolState {
 		out = append(out, p)
 	}
 	c.states[workload] = out
+	return out
+}
+
+// poolsOf are the pools of a workload in terms of replicas that ask for so many accelerators each: how many fit on a
+// node, and how many on what is free. Where that is not known, a replica is taken to fill a node.
+func (c *crossing) poolsOf(workload string, each int) []link.PoolState {
+	pools := c.pools(workload)
+	if each <= 0 || len(pools) == 0 {
+		return pools
+	}
+	out := slices.Clone(pools)
+	for i := range out {
+		p := &out[i]
+		if p.Free > 0 {
+			p.Free /= each
+		}
+		at := slices.IndexFunc(c.last.groups, func(g expander.Group) bool { return g.ID == p.Pool })
+		offered := c.last.groups[at].Allocatable.Extended
+		if len(offered) == 0 {
+			offered = c.last.groups[at].Capacity.Extended
+		}
+		p.Replicas = int(c.policy.Accelerators.Accelerated(offered)) / each
+	}
 	return out
 }
 

@@ -32,7 +32,7 @@ func (e *Engine) Ledger(id string) (link.Ledger, bool) {
 	out.Known, out.At, out.Workload, out.Supply, out.Deletion = true, now.at, now.workload, now.supply, now.plan
 	out.Hold(now.target.Replicas, a.price)
 	out.Await(now.waiting, now.late)
-	out.FellBack = a.fellBack(out.Holdings)
+	out.FellBack = a.fellBack(out.Holdings, now.base)
 	out.Base = e.adviseBase(s, a.spotShare())
 	out.Swap = now.swapping
 	if settings.Rebalance.Mode == config.Advise {
@@ -110,7 +110,7 @@ func (a *account) group(id string) (*expander.Group, bool) {
 	return &a.last.groups[i], true
 }
 
-// price is the cost of a node of a group per hour. A replica is taken to fill its node.
+// price is the cost of a node of a group per hour.
 func (a *account) price(id string) (float64, bool) {
 	if cost := a.facts[id].HourlyCost; cost != nil {
 		return *cost, true
@@ -118,8 +118,9 @@ func (a *account) price(id string) (float64, bool) {
 	return 0, false
 }
 
-// fellBack says which holdings are of a later stage than the first, and why: by the newest choice of that group.
-func (a *account) fellBack(holdings []link.Holding) []link.FellBack {
+// fellBack says which holdings are of a later stage than the first, and why: by the newest choice of that group. As many
+// on-demand replicas as the base has are there on purpose.
+func (a *account) fellBack(holdings []link.Holding, base int) []link.FellBack {
 	out := []link.FellBack{}
 	if a.policy == nil || a.workload == "" {
 		return out
@@ -129,12 +130,20 @@ func (a *account) fellBack(holdings []link.Holding) []link.FellBack {
 		if !ok || a.policy.StageOf(a.workload, g) <= 1 {
 			continue
 		}
-		out = append(out, link.FellBack{Pool: h.Pool, Replicas: h.Replicas, Why: a.why(h.Pool)})
+		fell := h.Replicas
+		if h.Capacity == link.OnDemand {
+			fell -= min(base, fell)
+			base -= h.Replicas - fell
+		}
+		if fell > 0 {
+			out = append(out, link.FellBack{Pool: h.Pool, Replicas: fell, Why: a.why(h.Pool)})
+		}
 	}
 	return out
 }
 
-// why looks for failures of the earlier stages before the newest choice of a group.
+// why looks for failures of the earlier stages that counted at the newest choice of a group: those of the hour before it,
+// and older ones that the failure memory still held against a group.
 func (a *account) why(pool string) string {
 	var chosen time.Time
 	for _, c := range a.last.history.Choices {
@@ -149,14 +158,18 @@ func (a *account) why(pool string) string {
 	if g, ok := a.group(pool); ok {
 		own = a.policy.StageOf(a.workload, g)
 	}
+	held := map[string]bool{}
+	for _, f := range expander.HeldBack(a.policy, a.last.history, a.workload, a.last.groups, chosen) {
+		held[f.GroupID] = true
+	}
 	why := ""
 	for i := range a.last.groups {
 		g := &a.last.groups[i]
 		if stage := a.policy.StageOf(a.workload, g); stage == 0 || stage >= own {
 			continue
 		}
-		for _, f := range a.last.history.Groups[g.ID].Failures {
-			if !f.At.After(chosen) && chosen.Sub(f.At) < time.Hour {
+		for _, f := range slices.Backward(a.last.history.Groups[g.ID].Failures) {
+			if !f.At.After(chosen) && (held[g.ID] || chosen.Sub(f.At) < time.Hour) {
 				why = joinText(why, g.ID+" failed with "+string(f.Class)+" at "+f.At.UTC().Format("15:04 MST"))
 				break
 			}

@@ -126,7 +126,7 @@ func (e *Engine) span(s *service, inputs *scaler.Inputs, at time.Time) {
 		one.missing, one.late, one.Suspects = link.Suspect(one.waiting, l.boots, one.Suspects, at)
 	}
 	placedReplicas := len(target.Replicas) - countWaiting(target.Replicas)
-	one.supply = link.Assess(c.pools(one.workload), placedReplicas, at)
+	one.supply = link.Assess(c.poolsOf(one.workload, target.Accelerators), placedReplicas, at)
 	out := &scaler.Link{Missing: one.missing, Text: one.supply.Text(max(last, len(target.Replicas)))}
 	out.Ceiling, one.Ceiling = link.Ceiling(one.supply, len(target.Replicas), last, one.Ceiling, at)
 	if rules.ReplaceAtNotice {

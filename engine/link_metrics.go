@@ -56,12 +56,9 @@ func (c linkCollector) Collect(out chan<- prometheus.Metric) {
 
 func (o *linked) collect(gauge func(*prometheus.Desc, float64, ...string), a account) {
 	counts := map[link.Capacity]int{link.Reserved: 0, link.OnDemand: 0, link.Spot: 0, link.Unknown: 0}
-	cost := 0.0
 	for i := range o.target.Replicas {
 		if r := &o.target.Replicas[i]; r.Node != "" {
 			counts[r.Capacity]++
-			price, _ := a.price(r.Pool)
-			cost += price
 		}
 	}
 	for capacity, n := range counts {
@@ -90,5 +87,7 @@ func (o *linked) collect(gauge func(*prometheus.Desc, float64, ...string), a acc
 	gauge(descWaiting, float64(len(o.waiting)-ordered-overdue), "not-ordered")
 	gauge(descDoomed, float64(link.Watch(o.target.Replicas).Replicas))
 	gauge(descSupply, oneIf(o.supply.None))
-	gauge(descCost, cost)
+	var account link.Ledger
+	account.Hold(o.target.Replicas, a.price)
+	gauge(descCost, account.HourlyCost)
 }

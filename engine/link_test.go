@@ -41,6 +41,7 @@ func (b *bridge) Pods(string, string) scaler.Pods {
 func (b *bridge) ReplicasOf(_, _ string, _ time.Time) (link.Target, *expander.Pod, bool) {
 	t := b.target
 	t.Replicas = slices.Clone(t.Replicas)
+	t.Accelerators = 1
 	return t, &expander.Pod{Labels: map[string]string{"tier": "online"}}, true
 }
 

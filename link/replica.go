@@ -43,4 +43,6 @@ type Target struct {
 	// Owner is the kind of the controller that owns the pods, such as ReplicaSet.
 	Owner    string    `json:"owner"`
 	Replicas []Replica `json:"replicas"`
+	// Accelerators is how many the pod of one replica asks for; 0 is unknown, as for replicas of several pods.
+	Accelerators int
 }

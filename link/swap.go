@@ -80,7 +80,7 @@ func Swap(v SwapView, state SwapState, now time.Time) (SwapStep, SwapState) {
 		why = "none is marked to go first; the patch of pods may not be granted"
 	}
 	if why != "" {
-		return SwapStep{Text: fmt.Sprintf("%d replicas run on fall-back nodes and stay there: %s", back.ready, why)}, state
+		return SwapStep{Text: fmt.Sprintf("%s on fall-back nodes, nothing goes back now: %s", counted(back.ready, "replica"), why)}, state
 	}
 	state.Since, state.Pool, state.Before = now, pool.Pool, nil
 	for i := range v.Target.Replicas {
@@ -205,7 +205,7 @@ func (v *SwapView) obstacle(s *SwapState, now time.Time) (ReturnPool, string) {
 	case s.Trial != "" && !s.Passed:
 		return ReturnPool{}, "the first one is on trial on " + s.Trial + " until " + clock(s.TrialAt.Add(swapTrial))
 	case serving != len(v.Target.Replicas) || serving != v.Wanted:
-		return ReturnPool{}, fmt.Sprintf("%d of %d replicas serve, %d are wanted", serving, len(v.Target.Replicas), v.Wanted)
+		return ReturnPool{}, fmt.Sprintf("%d of %s serve, wanted %d", serving, counted(len(v.Target.Replicas), "replica"), v.Wanted)
 	case v.Wanted >= v.Max:
 		return ReturnPool{}, fmt.Sprintf("the target is at its maximum of %d, there is no room for one more", v.Max)
 	case v.Busy:

@@ -134,7 +134,7 @@ func TestSwapDoesNotBegin(t *testing.T) {
 		text  string
 	}{
 		"a replica starts":     {func(s *swapping) { s.view.Target.Replicas[0].Ready = false }, "1 of 2 replicas serve"},
-		"the demand grows":     {func(s *swapping) { s.view.Wanted = 3 }, "2 of 2 replicas serve, 3 are wanted"},
+		"the demand grows":     {func(s *swapping) { s.view.Wanted = 3 }, "2 of 2 replicas serve, wanted 3"},
 		"no room":              {func(s *swapping) { s.view.Max = 2 }, "at its maximum of 2"},
 		"another service":      {func(s *swapping) { s.view.Busy = true }, "another service is being moved"},
 		"the pool is held":     {func(s *swapping) { s.view.Pools[0].Deliverable = false }, "spot cannot deliver now"},
