@@ -39,6 +39,8 @@ type world struct {
 	startTimes  []time.Duration
 	becameReady time.Time
 	recorded    []reading
+	// costs are the deletion costs that pods carry.
+	costs deletionCosts
 	// seen is what the engine may read while the world stands still in the middle of a step.
 	seen atomic.Pointer[snapshot]
 }
@@ -124,8 +126,8 @@ func (w *world) replicaPods() []sim.PodState {
 	return w.cluster.Pods(map[string]string{"app": service})
 }
 
-// scaleTo sets the number of replicas. Pods without a node go first, then those that are not ready, then the youngest,
-// as a ReplicaSet deletes them.
+// scaleTo sets the number of replicas. Pods without a node go first, then those that are not ready, then those with the
+// lowest deletion cost, then the youngest, as a ReplicaSet deletes them.
 func (w *world) scaleTo(n int, at time.Time) {
 	w.replicas = n
 	pods := w.replicaPods()
@@ -139,10 +141,7 @@ func (w *world) scaleTo(n int, at time.Time) {
 		return 2
 	}
 	slices.SortStableFunc(pods, func(a, b sim.PodState) int {
-		if d := cmp.Compare(rank(a), rank(b)); d != 0 {
-			return d
-		}
-		return cmp.Compare(a.Age, b.Age)
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(w.costs.of(a.UID), w.costs.of(b.UID)), cmp.Compare(a.Age, b.Age))
 	})
 	for i := range len(pods) - n {
 		if pods[i].Ready {
@@ -190,6 +189,7 @@ func (w *world) publish() {
 		}
 		target.Replicas = append(target.Replicas, link.Replica{
 			ID: r.UID, Name: w.pods[r.UID].Name, Node: r.Node, Pool: r.Group, Ready: r.Ready, Created: now.Add(-r.Age),
+			Cost: w.costs.carried(r.UID),
 		})
 		if example == nil {
 			pod := wire.Pod(w.pods[r.UID])

@@ -1,11 +1,14 @@
 package demo
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/warmpool/warmpool/bench/sim"
 	"github.com/warmpool/warmpool/config"
+	"github.com/warmpool/warmpool/link"
 )
 
 var monday = time.Date(2031, 3, 3, 0, 0, 0, 0, time.UTC)
@@ -98,5 +101,28 @@ func TestSpotIsReclaimed(t *testing.T) {
 	}
 	if got := len(w.replicaPods()); got != 8 {
 		t.Errorf("%d replicas exist after the outage, want 8", got)
+	}
+}
+
+// The pod with the lowest deletion cost goes first, also when it is the oldest.
+func TestDeletionCostsAreHonoured(t *testing.T) {
+	w, err := newWorld(monday, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drive(t, w, 30*time.Minute, func() int { return 4 })
+	pods := w.replicaPods()
+	oldest := slices.MaxFunc(pods, func(a, b sim.PodState) int { return cmp.Compare(a.Age, b.Age) })
+	w.WriteCosts(namespace, []link.CostChange{{ID: oldest.UID, Cost: link.CostFallBack}})
+	w.publish()
+	target, _, _ := w.ReplicasOf(namespace, scaledObject, monday)
+	for _, r := range target.Replicas {
+		if marked := r.Cost != nil && *r.Cost == link.CostFallBack; marked != (r.ID == oldest.UID) {
+			t.Errorf("%s carries %v", r.ID, r.Cost)
+		}
+	}
+	w.scaleTo(3, w.queue.Now())
+	if slices.ContainsFunc(w.replicaPods(), func(p sim.PodState) bool { return p.UID == oldest.UID }) || len(w.replicaPods()) != 3 {
+		t.Errorf("%d pods are left, the marked one among them or not: %v", len(w.replicaPods()), w.replicaPods())
 	}
 }
