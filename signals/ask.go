@@ -78,9 +78,6 @@ func (r *Reader) attempt(ctx context.Context, expr string, limit time.Duration, 
 		return nil, 0, failure
 	}
 	r.warn(expr, warnings)
-	if seen.value != nil {
-		value = seen.value
-	}
 	return value, 0, nil
 }
 

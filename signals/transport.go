@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/api"
-	"github.com/prometheus/common/model"
 )
 
 // largestAnswer bounds one answer in bytes; 20,000 rows with long labels need about 8 MiB.
@@ -37,8 +36,6 @@ type exchange struct {
 	date time.Time
 	// decoding is set while the attempt is one of those that decode a large answer.
 	decoding bool
-	// value is the answer if it was decoded here, and not by the client library.
-	value model.Value
 }
 
 type exchangeKey struct{}
@@ -167,8 +164,7 @@ type inTurn struct {
 	decoders chan struct{}
 }
 
-// Do implements [api.Client]. The library decodes what it returns; the attempt gives the turn back after that. Of an answer
-// that is decoded here the library gets an empty one of its kind.
+// Do implements [api.Client]. The library decodes what it returns; the attempt gives the turn back after that.
 func (c inTurn) Do(ctx context.Context, request *http.Request) (*http.Response, []byte, error) {
 	response, body, err := c.Client.Do(ctx, request)
 	e, ok := ctx.Value(exchangeKey{}).(*exchange)
@@ -180,10 +176,6 @@ func (c inTurn) Do(ctx context.Context, request *http.Request) (*http.Response, 
 		e.decoding = true
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
-	}
-	if value, ok := quickly(body); ok {
-		e.value = value
-		body = fmt.Appendf(nil, `{"status":"success","data":{"resultType":%q,"result":[]}}`, value.Type())
 	}
 	return response, body, nil
 }
