@@ -120,8 +120,8 @@ licences: ## Every module in the binary has a licence of the allow list, read fr
 	cd tools/licences && $(GO) run . $(CURDIR) ./cmd/warmpool
 
 .PHONY: vuln
-vuln: $(BIN)/govulncheck ## Known vulnerabilities in what the binary calls (needs the vulnerability database)
-	govulncheck ./...
+vuln: $(BIN)/govulncheck ## Known vulnerabilities in what the binary calls (needs the vulnerability database; VULNDB=file:///dir for a copy)
+	govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...
 
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder for FUZZTIME each
