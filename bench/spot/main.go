@@ -19,8 +19,16 @@ func main() {
 	}
 }
 
-// headrooms are the shares of the need that the scaler keeps on top; they make the curve of each policy.
+// headrooms are the shares of the need that the scaler keeps on top; they make the curve of each policy. What the
+// predictor orders has a margin of its own, so that its curve begins lower.
 var headrooms = []float64{-0.1, 0.05, 0.2, 0.4, 0.7, 1.2, 1.9}
+
+func (p policy) headrooms() []float64 {
+	if p.forecast {
+		return append([]float64{-0.4, -0.3, -0.2}, headrooms...)
+	}
+	return headrooms
+}
 
 func replay() error {
 	dir := flag.String("traces", "../shared/traces", "directory of the recordings")
@@ -115,7 +123,7 @@ func measureAll(c conditions, choose selection, services []service, rooms map[st
 			group.Go(func() error {
 				here := shifted(rooms, services[s].seed)
 				points := make(curve, 0, len(headrooms))
-				for _, h := range headrooms {
+				for _, h := range policies[p].headrooms() {
 					points = append(points, run(policies[p], c, services[s], here, h))
 					if points.enough() {
 						break

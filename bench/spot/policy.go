@@ -75,7 +75,6 @@ var policies = []policy{
 	ruled(policy{name: "1 without escalation", patient: true}),
 	ruled(policy{name: "all rules without escalation", losses: true, replace: true, suspect: true, patient: true}),
 	{name: "SpotHedge, one extra", spot: true, onDemand: true, hedge: 1},
-	{name: "all on-demand, forecast", onDemand: true, forecast: true},
 	{name: plainName + ", forecast", spot: true, onDemand: true, forecast: true},
 	ruled(policy{name: allName + ", forecast", losses: true, replace: true, suspect: true, forecast: true}),
 	ruled(policy{name: swapName + ", forecast", losses: true, replace: true, suspect: true, swap: true, forecast: true}),

@@ -13,7 +13,7 @@ type results map[string][][]curve
 // of is a policy under a condition, on every series; nil if it was not played. On-demand nodes alone meet no condition
 // that could change anything: those of the first one are those of all.
 func (r results) of(condition, policy string) []curve {
-	if policy == policies[allOnDemand].name || policy == policies[allOnDemand].name+", forecast" {
+	if policy == policies[allOnDemand].name {
 		condition = settings[0].name
 	}
 	i := indexOf(policy)
@@ -36,6 +36,15 @@ func costOver(rival string, share func(record) float64, limit float64) measure {
 	return func(r results, condition, policy string) []float64 {
 		return over(each(r.of(condition, policy), at), each(r.of(condition, rival), at))
 	}
+}
+
+// overPlain is the cost over that of the Cluster Autoscaler as it comes, both with the forecast or both without.
+func overPlain(r results, condition, policy string) []float64 {
+	rival := plainName
+	if policies[indexOf(policy)].forecast {
+		rival += ", forecast"
+	}
+	return costOver(rival, record.shortShare, shortLimit)(r, condition, policy)
 }
 
 // shortAtCostOfU is the share of time short where a policy costs what U costs at 2 %, over those 2 %.
@@ -71,13 +80,12 @@ const shortLimit = 0.02
 var (
 	overFirm     = costOver("all on-demand", record.shortShare, shortLimit)
 	overU        = costOver(ruleUName, record.shortShare, shortLimit)
-	overPlain    = costOver(plainName, record.shortShare, shortLimit)
 	atOnePercent = costOver("all on-demand", record.unservedShare, 0.01)
 	atHalf       = costOver("all on-demand", record.unservedShare, 0.005)
 )
 
-// printTable writes a measure of every policy that was played under any of the conditions.
-func (r results) printTable(w io.Writer, title string, m measure, conditions []string) {
+// printTable writes a measure of every policy that was played under any of the conditions, and is wanted.
+func (r results) printTable(w io.Writer, title string, m measure, conditions []string, wanted func(policy) bool) {
 	fmt.Fprintf(w, "**%s**\n\n| policy |", title)
 	for _, c := range conditions {
 		fmt.Fprintf(w, " %s |", c)
@@ -88,6 +96,9 @@ func (r results) printTable(w io.Writer, title string, m measure, conditions []s
 	}
 	fmt.Fprintln(w)
 	for _, p := range policies {
+		if !wanted(p) {
+			continue
+		}
 		cells, played := "", false
 		for _, c := range conditions {
 			cell := "–"
