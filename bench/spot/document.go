@@ -9,8 +9,8 @@ import (
 func printDocument(w io.Writer, r results, series, left int, replicas float64) {
 	fmt.Fprintf(w, `# Services on spot, measured
 
-Written by %[1]sgo run ./bench/spot -out docs/spot-results.md%[1]s, all in one run; the same recordings give the same bytes. What the
-rules are, and what the numbers say, is in [spot.md](spot.md).
+Written by %[1]smake bench-spot%[1]s; the same recordings give the same bytes. What the rules are, and what the numbers say, is in
+[spot.md](spot.md).
 
 %[2]d recorded series (%[3]d more left out: on-demand nodes alone stay short for more than 2 %% of the time), the last six days of
 each, scaled to a mean need of %[4]v replicas; one replica is one GPU is one node. Spot costs %[5]v of on-demand, a node
