@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/warmpool/warmpool/config"
 	"github.com/warmpool/warmpool/expander"
 	"github.com/warmpool/warmpool/link"
 )
@@ -115,4 +116,36 @@ func TestWhyReachesAsFarAsTheMemory(t *testing.T) {
 	if len(l.FellBack) != 1 || !strings.Contains(l.FellBack[0].Why, "spot-a failed") {
 		t.Errorf("spot-a is left alone after a failure, the ledger says %+v", l.FellBack)
 	}
+}
+
+// The ledger may be asked for while a tick evaluates.
+func TestLedgerBesideTicks(t *testing.T) {
+	b := newBridged(t, "0")
+	c := *b.config.Load()
+	c.Rebalance.Mode = config.Advise
+	b.config.Store(&c)
+	b.source.setDemand("ml", "chat", 2)
+	b.add("f", "od-a", true)
+	b.add("s", "spot-a", true)
+	b.ask("w")
+	b.tick(0)
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if l, ok := b.Ledger(b.id); !ok || l.Return == nil {
+					t.Errorf("ledger %+v, %v", l, ok)
+				}
+			}
+		}
+	}()
+	for n := range 100 {
+		b.tick(time.Duration(n+1) * 15 * time.Second)
+	}
+	close(stop)
+	<-ended
 }

@@ -21,7 +21,7 @@ type crossing struct {
 	facts map[string]expander.GroupFacts
 	// free are the accelerators that nobody holds, by group; nil is unknown.
 	free   map[string]int
-	states map[string][]link.PoolState
+	states map[poolsKey][]link.PoolState
 	// before are the nodes of a choice's group without its own, by the id of the choice; nil until it is asked for.
 	before map[uint64]int
 }
@@ -32,7 +32,7 @@ func (e *Engine) crossing(at time.Time) *crossing {
 	if c := e.links.crossing; c != nil && c.now.Equal(at) && c.policy == policy && c.last == last {
 		return c
 	}
-	c := &crossing{policy: policy, view: e.view(at), last: last, now: at, states: map[string][]link.PoolState{}, facts: map[string]expander.GroupFacts{}}
+	c := &crossing{policy: policy, view: e.view(at), last: last, now: at, states: map[poolsKey][]link.PoolState{}, facts: map[string]expander.GroupFacts{}}
 	if reader, ok := e.cluster.(FreeReader); ok {
 		if free, known := reader.FreeAccelerators(); known {
 			c.free = free
@@ -75,7 +75,7 @@ func (c *crossing) payMinimum(replicas []link.Replica) {
 			continue
 		}
 		slices.Sort(names)
-		staying := names[:max(0, min(len(names), len(names)-max(0, g.Nodes-g.Min)))]
+		staying := names[:max(0, len(names)-max(0, g.Nodes-g.Min))]
 		for i := range replicas {
 			if r := &replicas[i]; r.Capacity == link.OnDemand && r.Pool == pool && slices.Contains(staying, r.Node) {
 				r.Paid = true
@@ -135,13 +135,22 @@ func (c *crossing) came(choice expander.Choice) bool {
 	return ok && known && g.Registered > before
 }
 
-// pools are the groups that a workload may grow, in any of its stages. Without a view of their state nothing is known
-// of any, and none is listed.
-func (c *crossing) pools(workload string) []link.PoolState {
+// poolsKey is what the pools of a service depend on: its workload, and how many accelerators a replica asks for.
+type poolsKey struct {
+	workload string
+	each     int
+}
+
+// pools are the groups that a workload may grow, in any of its stages, in terms of replicas that ask for so many
+// accelerators each: how many fit on a node, and how many on what is free. Where that is not known, a replica is taken to
+// fill a node. Without a view of their state nothing is known of any, and none is listed. The caller holds links.mu, and
+// nobody changes the answer.
+func (c *crossing) pools(workload string, each int) []link.PoolState {
 	if c.policy == nil || workload == "" || !c.view.Known {
 		return nil
 	}
-	if known, ok := c.states[workload]; ok {
+	key := poolsKey{workload, each}
+	if known, ok := c.states[key]; ok {
 		return known
 	}
 	held := map[string]expander.FailureState{}
@@ -160,6 +169,12 @@ func (c *crossing) pools(workload string) []link.PoolState {
 		if c.free != nil {
 			p.Free = c.free[g.ID]
 		}
+		if p.Free > 0 {
+			p.Free /= max(1, each)
+		}
+		if each > 0 {
+			p.Replicas = int(c.policy.Accelerators.Accelerated(offered(g))) / each
+		}
 		if seen, ok := c.view.Groups[g.ID]; ok {
 			p.Nodes, p.Max = max(seen.Nodes, seen.Target), seen.Max
 			if b := seen.Backoff; b != nil {
@@ -171,31 +186,16 @@ func (c *crossing) pools(workload string) []link.PoolState {
 		}
 		out = append(out, p)
 	}
-	c.states[workload] = out
+	c.states[key] = out
 	return out
 }
 
-// poolsOf are the pools of a workload in terms of replicas that ask for so many accelerators each: how many fit on a
-// node, and how many on what is free. Where that is not known, a replica is taken to fill a node.
-func (c *crossing) poolsOf(workload string, each int) []link.PoolState {
-	pools := c.pools(workload)
-	if each <= 0 || len(pools) == 0 {
-		return pools
+// offered are the extended resources of a node of a group.
+func offered(g *expander.Group) map[string]int64 {
+	if len(g.Allocatable.Extended) > 0 {
+		return g.Allocatable.Extended
 	}
-	out := slices.Clone(pools)
-	for i := range out {
-		p := &out[i]
-		if p.Free > 0 {
-			p.Free /= each
-		}
-		at := slices.IndexFunc(c.last.groups, func(g expander.Group) bool { return g.ID == p.Pool })
-		offered := c.last.groups[at].Allocatable.Extended
-		if len(offered) == 0 {
-			offered = c.last.groups[at].Capacity.Extended
-		}
-		p.Replicas = int(c.policy.Accelerators.Accelerated(offered)) / each
-	}
-	return out
+	return g.Capacity.Extended
 }
 
 // backoffEnd is when the autoscaler's backoff may end: it lasts five minutes at least, and is seen while it lasts.

@@ -36,7 +36,7 @@ func (e *Engine) Ledger(id string) (link.Ledger, bool) {
 	out.Base = e.adviseBase(s, a.spotShare())
 	out.Swap = now.swapping
 	if settings.Rebalance.Mode == config.Advise {
-		advice := link.AdviseReturn(now.target.Replicas, now.base, a.fallBackPrice(out.FellBack), a.spotPools())
+		advice := link.AdviseReturn(now.target.Replicas, now.base, a.fallBackPrice(out.FellBack), a.spotPools(now.pools))
 		out.Return = &advice
 	}
 	return out, true
@@ -227,10 +227,10 @@ func (a *account) onDemandPrice(replicas []link.Replica) float64 {
 	return best
 }
 
-// spotPools are the spot groups of the workload.
-func (a *account) spotPools() []link.ReturnPool {
+// spotPools are the spot groups among the pools of a service.
+func (a *account) spotPools(pools []link.PoolState) []link.ReturnPool {
 	var out []link.ReturnPool
-	for _, p := range a.states[a.workload] {
+	for _, p := range pools {
 		if p.Capacity != link.Spot {
 			continue
 		}

@@ -64,6 +64,7 @@ type linked struct {
 	waiting  []link.Waiting
 	late     []link.Late
 	missing  int
+	pools    []link.PoolState
 	supply   link.Supply
 	plan     link.CostPlan
 	swapping *link.SwapStep
@@ -126,7 +127,8 @@ func (e *Engine) span(s *service, inputs *scaler.Inputs, at time.Time) {
 		one.missing, one.late, one.Suspects = link.Suspect(one.waiting, l.boots, one.Suspects, at)
 	}
 	placedReplicas := len(target.Replicas) - countWaiting(target.Replicas)
-	one.supply = link.Assess(c.poolsOf(one.workload, target.Accelerators), placedReplicas, at)
+	one.pools = c.pools(one.workload, target.Accelerators)
+	one.supply = link.Assess(one.pools, placedReplicas, at)
 	out := &scaler.Link{Missing: one.missing, Text: one.supply.Text(max(last, len(target.Replicas)))}
 	out.Ceiling, one.Ceiling = link.Ceiling(one.supply, len(target.Replicas), last, one.Ceiling, at)
 	if rules.ReplaceAtNotice {
@@ -162,7 +164,7 @@ func (e *Engine) swap(s *service, one *linked, c *crossing, at time.Time) int {
 	d, a := &line.decision, account{crossing: c, workload: one.workload}
 	view := link.SwapView{
 		Target: one.target, Base: one.base, Wanted: d.Replicas - d.Replacing - d.Swapping, Max: d.Max,
-		OnDemandCost: a.onDemandPrice(one.target.Replicas), Pools: a.spotPools(),
+		OnDemandCost: a.onDemandPrice(one.target.Replicas), Pools: a.spotPools(one.pools),
 	}
 	for id, other := range e.links.byID {
 		view.Busy = view.Busy || (id != s.id && !other.Swap.Since.IsZero())
