@@ -57,9 +57,13 @@ func lookback(s *service, step time.Duration) time.Duration {
 // lead is that of the last decision; 0 without one.
 func (s *service) lead() time.Duration {
 	if line := s.entry.Load(); line != nil {
-		return time.Duration(line.decision.Lead.Seconds * float64(time.Second))
+		return leadOf(&line.decision)
 	}
 	return 0
+}
+
+func leadOf(d *scaler.Decision) time.Duration {
+	return time.Duration(d.Lead.Seconds * float64(time.Second))
 }
 
 // catchUp brings the state of a service over a gap, so that its target does not fall because time went by unobserved. What the

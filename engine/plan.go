@@ -75,7 +75,7 @@ func (e *Engine) known(s *service) (lead time.Duration, rate float64) {
 	if p.RatePerReplica <= 0 && (p.Concurrency <= 0 || p.ServiceTime <= 0) {
 		rate = coarse(rate)
 	}
-	return time.Duration(line.decision.Lead.Seconds * float64(time.Second)), rate
+	return leadOf(&line.decision), rate
 }
 
 // coarse rounds a learnt rate to steps of a quarter: the predictor counts in replicas, and has to learn anew when the

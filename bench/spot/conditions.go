@@ -65,7 +65,7 @@ func (c conditions) plays(p policy) bool {
 		return slices.Contains([]string{"good", "mid", "mild", "partial"}, c.name)
 	case p.patient:
 		return len(c.spots) > 1
-	case p.isRule():
+	case p.everywhere:
 		return true
 	case p.replace && !p.suspect:
 		return c.notice > 0

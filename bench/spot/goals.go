@@ -102,7 +102,7 @@ func (r results) printCap(w io.Writer) {
 		}
 		ratios := atHalf(r, c.name, "all rules, base 50 %")
 		_, reached := geometric(ratios)
-		_, scorable := geometric(atHalf(r, c.name, "all on-demand"))
+		_, scorable := geometric(atHalf(r, c.name, firmName))
 		verdict := "yes"
 		if reached < scorable {
 			verdict = fmt.Sprintf("MISSED: %d of %d", reached, scorable)

@@ -49,19 +49,17 @@ func replay() error {
 	if err != nil {
 		return err
 	}
-	scored, err := servable(services, rooms)
+	scored, firm, err := servable(services, rooms)
 	if err != nil {
 		return err
 	}
 	r := results{}
-	for i, c := range settings {
-		if i > 0 && !choose.conditions.MatchString(c.name) {
-			continue // the first one has on-demand nodes alone, with which the others are compared
-		}
-		if r[c.name], err = measureAll(c, choose, scored, rooms); err != nil {
+	for _, c := range settings {
+		if r[c.name], err = measureAll(c, choose.plays, scored, rooms); err != nil {
 			return err
 		}
 	}
+	r[settings[0].name][indexOf(firmName)] = firm
 	var text bytes.Buffer
 	printDocument(&text, r, len(scored), len(services)-len(scored), *replicas)
 	if *out == "" {
@@ -84,38 +82,35 @@ func newSelection(policies, conditions string) (s selection, err error) {
 	return s, nil
 }
 
-// plays tells whether a policy is wanted; those that others are compared with always are.
+// plays tells whether a policy is wanted; those that others are compared with always are. On-demand nodes alone have been
+// played by then, see [servable].
 func (s selection) plays(c conditions, p policy) bool {
-	if p.name == policies[allOnDemand].name {
-		return c.plays(p)
-	}
 	compared := p.name == plainName || p.name == ruleUName
-	return c.plays(p) && s.conditions.MatchString(c.name) && (compared || s.policies.MatchString(p.name))
+	return p.name != firmName && c.plays(p) && s.conditions.MatchString(c.name) && (compared || s.policies.MatchString(p.name))
 }
 
-// servable are the series that on-demand nodes alone can serve; the others have nothing to compare with.
-func servable(services []service, rooms map[string][]int) ([]service, error) {
-	nothingElse := selection{policies: regexp.MustCompile("^$"), conditions: regexp.MustCompile("^$")}
-	firm, err := measureAll(settings[0], nothingElse, services, rooms)
+// servable are the series that on-demand nodes alone can serve, with how they do; the others have nothing to compare with.
+func servable(services []service, rooms map[string][]int) (scored []service, firm []curve, err error) {
+	alone := func(_ conditions, p policy) bool { return p.name == firmName }
+	played, err := measureAll(settings[0], alone, services, rooms)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out []service
-	for i, c := range firm[allOnDemand] {
+	for i, c := range played[indexOf(firmName)] {
 		if !math.IsNaN(c.at(record.shortShare, shortLimit)) {
-			out = append(out, services[i])
+			scored, firm = append(scored, services[i]), append(firm, c)
 		}
 	}
-	return out, nil
+	return scored, firm, nil
 }
 
 // measureAll plays every policy on every series with every headroom.
-func measureAll(c conditions, choose selection, services []service, rooms map[string][]int) ([][]curve, error) {
+func measureAll(c conditions, plays func(conditions, policy) bool, services []service, rooms map[string][]int) ([][]curve, error) {
 	played := make([][]curve, len(policies))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for p := range policies {
-		if !choose.plays(c, policies[p]) {
+		if !plays(c, policies[p]) {
 			continue
 		}
 		played[p] = make([]curve, len(services))

@@ -23,6 +23,8 @@ type policy struct {
 	forecast bool
 	// hedge is how many spot replicas are kept more than needed.
 	hedge int
+	// everywhere is set for what is played under all conditions.
+	everywhere bool
 }
 
 const (
@@ -39,14 +41,8 @@ func (p policy) remembers(c conditions) time.Duration {
 	return p.memory
 }
 
-// isRule tells the policies that are played under all conditions: the Cluster Autoscaler as it comes, U, rule 1 with and
-// without the others.
-func (p policy) isRule() bool {
-	return p.name == plainName || p.name == ruleUName || p.deletionCost && p.memory == shortMemory && p.base == 0 && p.replace == p.suspect &&
-		(p.losses || !p.swap)
-}
-
 const (
+	firmName  = "all on-demand"
 	plainName = "cheapest first + backoff"
 	ruleUName = "U: memory 3 h + escalation"
 	ruleName  = "1: on-demand deleted first + memory 10 min"
@@ -54,23 +50,20 @@ const (
 	swapName  = "all rules and swap"
 )
 
-// allOnDemand is the index of the policy that the others are compared with.
-const allOnDemand = 0
-
 var policies = []policy{
-	{name: "all on-demand", onDemand: true},
+	{name: firmName, onDemand: true},
 	{name: "all spot", spot: true},
-	{name: plainName, spot: true, onDemand: true},
-	{name: ruleUName, spot: true, onDemand: true, memory: 3 * time.Hour},
+	{name: plainName, spot: true, onDemand: true, everywhere: true},
+	{name: ruleUName, spot: true, onDemand: true, memory: 3 * time.Hour, everywhere: true},
 	{name: "memory 10 min alone", spot: true, onDemand: true, memory: shortMemory},
 	{name: "on-demand deleted first alone (memory 3 h)", spot: true, onDemand: true, memory: 3 * time.Hour, deletionCost: true},
-	ruled(policy{name: ruleName}),
-	ruled(policy{name: "1 + a loss is a failure", losses: true}),
+	ruled(policy{name: ruleName, everywhere: true}),
+	ruled(policy{name: "1 + a loss is a failure", losses: true, everywhere: true}),
 	ruled(policy{name: "1 + replacement at notice", replace: true}),
 	ruled(policy{name: "1 + suspect nodes", suspect: true}),
 	ruled(policy{name: "1 + swap", swap: true}),
-	ruled(policy{name: allName, losses: true, replace: true, suspect: true}),
-	ruled(policy{name: swapName, losses: true, replace: true, suspect: true, swap: true}),
+	ruled(policy{name: allName, losses: true, replace: true, suspect: true, everywhere: true}),
+	ruled(policy{name: swapName, losses: true, replace: true, suspect: true, swap: true, everywhere: true}),
 	ruled(policy{name: "all rules, base 50 %", losses: true, replace: true, suspect: true, base: 0.5}),
 	ruled(policy{name: "1 without escalation", patient: true}),
 	ruled(policy{name: "all rules without escalation", losses: true, replace: true, suspect: true, patient: true}),

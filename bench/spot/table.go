@@ -13,7 +13,7 @@ type results map[string][][]curve
 // of is a policy under a condition, on every series; nil if it was not played. On-demand nodes alone meet no condition
 // that could change anything: those of the first one are those of all.
 func (r results) of(condition, policy string) []curve {
-	if policy == policies[allOnDemand].name {
+	if policy == firmName {
 		condition = settings[0].name
 	}
 	i := indexOf(policy)
@@ -78,10 +78,10 @@ func each(curves []curve, f func(curve) float64) []float64 {
 const shortLimit = 0.02
 
 var (
-	overFirm     = costOver("all on-demand", record.shortShare, shortLimit)
+	overFirm     = costOver(firmName, record.shortShare, shortLimit)
 	overU        = costOver(ruleUName, record.shortShare, shortLimit)
-	atOnePercent = costOver("all on-demand", record.unservedShare, 0.01)
-	atHalf       = costOver("all on-demand", record.unservedShare, 0.005)
+	atOnePercent = costOver(firmName, record.unservedShare, 0.01)
+	atHalf       = costOver(firmName, record.unservedShare, 0.005)
 )
 
 // printTable writes a measure of every policy that was played under any of the conditions, and is wanted.
